@@ -265,7 +265,8 @@ class BaseForest(
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         bootstrap = bootstrap_of(self)
         answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
-        return self._votes_out_of_bag(answers, len(self.estimators_), target, bootstrap.seeds[0])
+        n_trees, seed = len(self.estimators_), bootstrap.seeds[0]
+        return self._votes_out_of_bag(answers, n_trees, target, seed, bootstrap.groups)
 
     def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
         """What the trees say of the rows of the training table that they have not seen.

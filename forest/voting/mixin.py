@@ -48,18 +48,21 @@ class VotingMixin:
                 'voting="soft" (the mean) or "oob_weighted".'
             )
 
-    def _votes_out_of_bag(self, answers, n_models, target, seed):
+    def _votes_out_of_bag(self, answers, n_models, target, seed, groups=None):
         """The OutOfBagVotes of the models, and the Stack that is trained on them, or None.
 
-        `answers` as `forest.voting.out_of_bag.vote_out_of_bag` takes them; `seed` is that of the
-        folds that judge a stack.
+        `answers` and `groups` as `forest.voting.out_of_bag.vote_out_of_bag` takes them; `seed` is
+        that of the folds that judge a stack.
         """
         n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
         if self.voting != "stacked":
             costs = getattr(self, "loss_", None)
-            return vote_out_of_bag(answers, target.codes, max(n_values), self.voting, costs), None
+            votes = vote_out_of_bag(
+                answers, target.codes, max(n_values), self.voting, costs, groups
+            )
+            return votes, None
         return stack_out_of_bag(
-            answers, n_models, target.codes, self.final_estimator, n_values, seed
+            answers, n_models, target.codes, self.final_estimator, n_values, seed, groups
         )
 
     def _keep_out_of_bag(self, votes):

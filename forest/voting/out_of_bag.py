@@ -236,11 +236,13 @@ Answers = Iterable[tuple[np.ndarray, np.ndarray]]  # rows and outputs, model by 
 
 
 def vote_out_of_bag(
-    answers: Answers, truth: np.ndarray, n_values: int, rule: str, costs: np.ndarray | None = None
-) -> OutOfBagVotes:
+    answers: Answers, truth: np.ndarray, n_values: int, rule: str,
+    costs: np.ndarray | None = None, groups: np.ndarray | None = None,
+) -> OutOfBagVotes:  # fmt: skip
     """The vote of the models for which a row is out of bag.
 
-    Where models are weighed, a model's weight leaves out the row that it votes on.
+    Where models are weighed, a model's weight leaves out the row that it votes on, and the others
+    of its group.
 
     Parameters
     ----------
@@ -253,6 +255,8 @@ def vote_out_of_bag(
     rule : {"soft", "majority", "oob_weighted", "oob_weighted_soft"}
     costs : ndarray of shape (n_classes, n_classes), optional
         The loss matrix, by which scores and losses are those of the classes predicted.
+    groups : ndarray of shape (n_samples,), int, optional
+        Rows that the models draw together: 0, 1, ...
 
     Returns
     -------
@@ -270,7 +274,8 @@ def vote_out_of_bag(
     model_scores, curve = [], []
     losses = np.zeros(len(truth))
     for rows, outputs in answers:
-        scores, without = scores_of(decide(outputs), truth[rows])
+        together = None if groups is None else groups[rows]
+        scores, without = scores_of(decide(outputs), truth[rows], together)
         model_scores.append(scores)
         n_models[rows] += 1
         ballot = ballots(outputs, is_hard)
@@ -292,6 +297,7 @@ def stack_out_of_bag(
     learner: BaseEstimator | None,
     n_values: Sequence[int],
     seed: int,
+    groups: np.ndarray | None = None,
 ) -> tuple[OutOfBagVotes, Stack]:
     """Train a stack on what models say out of bag, and say what others say of its rows.
 
@@ -302,11 +308,12 @@ def stack_out_of_bag(
     learner, n_values : see `forest.voting.stacking.Stack`
     seed : int
         Of the folds.
+    groups : see `vote_out_of_bag`
 
     Returns
     -------
     votes : OutOfBagVotes
-        Of stacks that were not trained on the row (cross-fitted).
+        Of stacks that were not trained on the row, nor on others of its group (cross-fitted).
     stack : Stack
     """
     n_outputs, width = len(n_values), max(n_values)
@@ -319,14 +326,16 @@ def stack_out_of_bag(
         scores[model], _ = scores_of(said, truth[rows])
     is_known = np.asarray(cast.any(axis=1))
     known = np.flatnonzero(is_known)
-    if len(known) < FOLDS:
+    together = known if groups is None else groups[known]
+    if (n_known := len(np.unique(together))) < FOLDS:
+        what = "rows" if groups is None else "groups of rows"
         raise ValueError(
-            f'voting="stacked" learns from rows that are out of bag, and only {len(known)} ever '
-            f"were; {FOLDS} are needed. Fit more estimators, or draw fewer rows with max_samples."
+            f'voting="stacked" learns from {what} that are out of bag, and only {n_known} ever '
+            f"were; {FOLDS} are needed. Fit more estimators, or draw fewer {what} with max_samples."
         )
     table = outputs[known], cast[known], truth[known]
     values = np.zeros((len(truth), n_outputs, width))
-    values[known] = cross_fit(learner, n_values, *table, seed)
+    values[known] = cross_fit(learner, n_values, *table, seed, None if groups is None else together)
     weight = np.tile(is_known[:, np.newaxis, np.newaxis].astype(np.float64), (1, n_outputs, 1))
     votes = OutOfBagVotes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
     return votes, Stack(learner, n_values).fit(*table)

@@ -79,7 +79,9 @@ def combine(
     return np.einsum("mk,rmkv->rkv", weight / weight.sum(axis=0), ballots(outputs, is_hard))
 
 
-def scores_of(outputs: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def scores_of(
+    outputs: np.ndarray, truth: np.ndarray, groups: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The score of a model on rows that it has not seen: its accuracy, or its R2.
 
     Parameters
@@ -87,28 +89,41 @@ def scores_of(outputs: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.nd
     outputs : ndarray of shape (n_rows, n_outputs, n_values), float64
     truth : ndarray of shape (n_rows, n_outputs), float64
         Positions of the classes, or numbers.
+    groups : ndarray of shape (n_rows,), int, optional
+        Rows that go together: 0, 1, ...; each by itself unless given.
 
     Returns
     -------
     scores : ndarray of shape (n_outputs,), float64
         nan where there are no rows, or numbers that are all the same.
     without : ndarray of shape (n_rows, n_outputs), float64
-        What they would be without each row.
+        What they would be without each row, and the others of its group.
     """
-    n = len(truth)
+    n, n_others = len(truth), len(truth) - _sums(np.ones((len(truth), 1)), groups)
     if outputs.shape[2] > 1:
         good = (outputs.argmax(axis=2) == truth).astype(np.float64)
         total = good.sum(axis=0)
-        return _divide(total, n), _divide(total - good, n - 1)
+        return _divide(total, n), _divide(total - _sums(good, groups), n_others)
     with np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers: nan
         error = (outputs[:, :, 0] - truth) ** 2
-        spread = (truth - truth.sum(axis=0) / max(n, 1)) ** 2
-        # Without one of n numbers, the sum of squares about their mean is less by n / (n - 1) times
-        # the square of its distance from the mean of all.
+        beyond = truth - truth.sum(axis=0) / max(n, 1)
+        spread = beyond**2
+        # The others have a mean of their own: what those left out are beyond the mean of all, with
+        # the other sign, divided by their number.
         total_error, total_spread = error.sum(axis=0), spread.sum(axis=0)
-        spread_without = total_spread - spread * (n / max(n - 1, 1))
+        moved = _sums(beyond, groups) ** 2 / np.maximum(n_others, 1)
+        spread_without = total_spread - _sums(spread, groups) - moved
         scores = 1.0 - _divide(total_error, total_spread)
-        return scores, 1.0 - _divide(total_error - error, spread_without)
+        return scores, 1.0 - _divide(total_error - _sums(error, groups), spread_without)
+
+
+def _sums(values, groups):
+    """Sums over the rows of each row's group, (n_rows, n_outputs)."""
+    if groups is None:
+        return values
+    sums = np.zeros((groups.max(initial=-1) + 1, values.shape[1]))
+    np.add.at(sums, groups, values)
+    return sums[groups]
 
 
 def _divide(a, b):

@@ -51,6 +51,8 @@ class Stack:
         truth : ndarray of shape (n_rows, n_outputs), float64
             Positions of the classes, or numbers.
         """
+        from sklearn.dummy import DummyClassifier  # slow to import
+
         self.share = cast.mean(axis=0)
         spread = truth.std(axis=0)
         self.units = np.where((spread > 0.0) & (np.array(self.n_values) == 1), spread, 1.0)
@@ -58,6 +60,8 @@ class Stack:
         for k, n_values in enumerate(self.n_values):
             learner = _default_learner(n_values) if self.learner is None else clone(self.learner)
             target = truth[:, k] if n_values == 1 else truth[:, k].astype(np.int64)
+            if n_values > 1 and (target == target[0]).all():  # most learners need two classes
+                learner = DummyClassifier()
             learner.fit(self._features(outputs[:, :, k, :n_values] / self.units[k], cast), target)
             self.learners.append(learner)
         return self
@@ -138,6 +142,7 @@ def cross_fit(
     cast: np.ndarray,
     truth: np.ndarray,
     seed: int,
+    groups: np.ndarray | None = None,
 ) -> np.ndarray:
     """What stacks say of rows that they were not trained on.
 
@@ -147,18 +152,22 @@ def cross_fit(
     outputs, cast, truth : see `Stack.fit`
     seed : int
         Of the folds.
+    groups : ndarray of shape (n_rows,), optional
+        Rows that are in one fold, all of them.
 
     Returns
     -------
     ndarray of shape (n_rows, n_outputs, n_values), float64
     """
-    from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold  # slow to import
 
     codes = truth[:, 0]
     is_spread = n_values[0] > 1 and np.bincount(codes.astype(np.int64)).min() >= FOLDS
     make_folds = StratifiedKFold if is_spread else KFold
+    make_folds = make_folds if groups is None else GroupKFold
+    folds = make_folds(FOLDS, shuffle=True, random_state=seed)
     said = np.empty((len(truth), *outputs.shape[2:]))
-    for others, rows in make_folds(FOLDS, shuffle=True, random_state=seed).split(codes, codes):
+    for others, rows in folds.split(codes, codes, groups):
         stack = Stack(learner, n_values).fit(outputs[others], cast[others], truth[others])
         said[rows] = stack.predict(outputs[rows], cast[rows])
     return said

@@ -46,9 +46,14 @@ def test_the_textbook_example(rule, expected):
     n_rows=st.integers(0, 12),
     n_outputs=st.integers(1, 3),
     n_values=st.integers(1, 3),
+    n_groups=st.integers(0, 5),
 )
-def test_a_score_without_a_row_is_the_score_of_the_others(seed, n_rows, n_outputs, n_values):
+def test_a_score_without_a_row_is_the_score_of_the_others(
+    seed, n_rows, n_outputs, n_values, n_groups
+):
+    """Of other groups, where rows go together."""
     rng = np.random.default_rng(seed)
+    groups = rng.integers(0, n_groups, n_rows) if n_groups else None
     outputs = rng.random((n_rows, n_outputs, n_values))
     truth = rng.integers(0, max(n_values, 2), (n_rows, n_outputs)).astype(float)
 
@@ -60,12 +65,13 @@ def test_a_score_without_a_row_is_the_score_of_the_others(seed, n_rows, n_output
         is_spread = np.ptp(truth[rows, k]) > 0
         return r2_score(truth[rows, k], outputs[rows, k, 0]) if is_spread else np.nan
 
-    scores, without = scores_of(outputs, truth)
+    scores, without = scores_of(outputs, truth, groups)
     every = np.arange(n_rows)
+    units = every if groups is None else groups
     for k in range(n_outputs):
         np.testing.assert_allclose(scores[k], score(every, k), atol=1e-9)
         for i in range(n_rows):
-            expected = score(np.delete(every, i), k)
+            expected = score(every[units != units[i]], k)
             if np.isnan(expected):
                 assert weights_of(without)[i, k] == 0.0
             else:
@@ -227,6 +233,25 @@ def test_the_out_of_bag_estimate_of_a_stack_is_cross_fitted():
     error = np.std(honest, ddof=1) / np.sqrt(len(honest))
     assert abs(np.mean(honest) - 0.5) < 3 * error + 0.01
     assert np.mean(leaking) > 0.6
+
+
+@pytest.mark.parametrize("rule", ["oob_weighted", "stacked"])
+def test_rows_of_a_group_learn_no_vote_from_each_other(rule):
+    """Of groups that have nothing in common nothing is known out of bag."""
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(30), 10)
+    X, y = rng.normal(size=(30, 4))[groups], rng.normal(size=30)[groups]
+    forest = RandomForestRegressor(100, voting=rule, oob_score=True, random_state=0)
+    assert forest.fit(X, y, groups=groups).oob_score_ < -0.5
+    with pytest.raises(ValueError, match=r"only 4 ever were; 5 are needed.*fewer groups of rows"):
+        forest.set_params(voting="stacked").fit(X, y, groups=groups % 4)
+
+
+def test_a_stack_takes_a_class_of_one_row():
+    """The fold of that row leaves a single class to learn from."""
+    X, y = np.random.default_rng(0).normal(size=(50, 3)), np.eye(50, dtype=int)[0]
+    forest = RandomForestClassifier(50, voting="stacked", oob_score=True, random_state=0)
+    assert forest.fit(X, y).oob_score_ > 0.9
 
 
 def test_without_departures_a_stack_is_the_soft_vote():
