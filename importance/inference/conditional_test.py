@@ -49,7 +49,9 @@ def conditional_test(
       the loss is the mean over `n_draws` draws: the conditional predictive impact (Watson and
       Wright 2021), or conditional feature importance (Chamma et al. 2023). Where x_j says nothing
       given the others and the draws are right, rows drawn and rows met are alike, and the increase
-      is 0 in the mean for any forest.
+      is 0 in the mean for any forest. They are not right of a column that is computed from others
+      by more than a line, as its logarithm, a ratio or a product are: p is far too small then, and
+      "drop" keeps its level.
     - "drop": the forest is grown without x_j (LOCO, Lei et al. 2018): `drop_column` on the same
       folds. It needs no distribution, but as many forests as columns, and finds less: others stand
       in for what is dropped.

@@ -110,8 +110,7 @@ def _halve(y, has_classes, stream):
     if has_classes:
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         if counts.min() < 2:
-            raise ValueError(
-                f"Class {classes[counts.argmin()]!r} has a single row, but both halves need one."
-            )
+            label = classes.tolist()[counts.argmin()]
+            raise ValueError(f"Class {label!r} has a single row, but both halves need one.")
         order = order[np.argsort(codes[order], kind="stable")]
     return np.sort(order[::2]), np.sort(order[1::2])

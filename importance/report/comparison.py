@@ -225,7 +225,8 @@ def compare(
         Of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature),
         "mean_absolute_shap" and "mean_absolute_shap_oob" (of 1,000 rows at most); all by default,
         but for the last two where the votes have no SHAP values or the table is sparse, and
-        "drop_column" of a single feature or Bagging. `Comparison.left_out` says what and why.
+        "drop_column" of a single feature, Bagging, or votes that are weighed or stacked.
+        `Comparison.left_out` says what and why.
     without : sequence of str, default=()
         Measures to leave out, by name; "jointly": correlated features are not permuted together.
         The costly ones are "drop_column", a forest a feature, then "oob_permutation" and "jointly".
@@ -379,6 +380,8 @@ def _impossible(fitted):
         left_out["drop_column"] = "without the single feature there is nothing to fit"
     elif isinstance(fitted.forest, BaggedTrees):
         left_out["drop_column"] = "Bagging is not refitted"
+    elif (voting := getattr(fitted.forest, "voting", "soft")) not in ("soft", "majority"):
+        left_out["drop_column"] = f"it takes votes of trees that count the same, not {voting!r}"
     if issparse(fitted.X):
         left_out |= dict.fromkeys(SHAP, "they take as much room as the table made dense")
     else:

@@ -326,7 +326,7 @@ def test_janitza_refuses_a_null_that_is_none():
     y = y.astype(object)
     y[0] = "maybe"
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="'maybe' has a single row"):
+    with pytest.raises(ValueError, match="Class 'maybe' has a single row"):
         janitza(forest, X, y)
 
 

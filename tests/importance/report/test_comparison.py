@@ -204,6 +204,8 @@ def test_what_is_left_out_is_said_and_why():
             compare(forest, X, y, measures=strange)
     single = compare(forest.fit(X[:, :1], y), X[:, :1], y)
     assert "without the single feature" in single.left_out["drop_column"]
+    weighed = RandomForestClassifier(10, voting="oob_weighted", random_state=0).fit(X, y)
+    assert "not 'oob_weighted'" in compare(weighed, X, y).left_out["drop_column"]
     majority = RandomForestClassifier(10, voting="majority", random_state=0).fit(X, y)
     found = compare(majority, X, y, without=["drop_column"])
     assert set(found.left_out) == {"drop_column", *SHAP}
