@@ -142,7 +142,14 @@ def _check_groups(groups, n_samples):
             f"groups has {is_missing.sum()} missing value(s), row {is_missing.argmax()} first; "
             "name a group for these rows, or leave them out."
         )
-    names, groups = np.unique(groups, return_inverse=True)
+    try:
+        names, groups = np.unique(groups, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(name).__name__ for name in groups})
+        raise ValueError(
+            f"groups has names of types that do not sort among each other ({', '.join(kinds)}); "
+            "make them one type, as with groups.astype(str)."
+        ) from None
     return groups, len(names)
 
 

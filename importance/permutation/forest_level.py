@@ -204,7 +204,10 @@ def score_by(
             else:
                 said = shares[:, 1] if len(classes) == 2 else shares
         options = {"sample_weight": fitted.weight[known]} if weighs else {}
-        return metric(truth[known], said, **options)
+        score = metric(truth[known], said, **options)
+        if np.shape(score) or np.asarray(score).dtype.kind not in "biuf":
+            raise TypeError(f"metric should return a number, but returned {type(score).__name__}.")
+        return score
 
     return evaluate
 

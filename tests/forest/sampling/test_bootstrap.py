@@ -117,6 +117,12 @@ def test_rows_without_a_group_are_refused(groups):
         RandomForestClassifier(2).fit(X, Y, groups=groups)
 
 
+def test_groups_that_do_not_sort_are_named():
+    groups = np.array([7, "7b", 8] * 50, dtype=object)
+    with pytest.raises(ValueError, match=r"do not sort among each other \(int, str\)"):
+        RandomForestClassifier(2).fit(X, Y, groups=groups)
+
+
 def test_out_of_bag_is_honest_only_by_group():
     """Copies of a row give its noise away unless they stay together."""
     rng = np.random.default_rng(0)
