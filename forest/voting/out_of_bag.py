@@ -326,19 +326,21 @@ def stack_out_of_bag(
         scores[model], _ = scores_of(said, truth[rows])
     is_known = np.asarray(cast.any(axis=1))
     known = np.flatnonzero(is_known)
-    together = known if groups is None else groups[known]
-    if (n_known := len(np.unique(together))) < FOLDS:
-        what = "rows" if groups is None else "groups of rows"
+    what, n_known = "rows", len(known)
+    if groups is not None:
+        groups = groups[known]
+        what, n_known = "groups of rows", len(np.unique(groups))
+    if n_known < FOLDS:
         raise ValueError(
             f'voting="stacked" learns from {what} that are out of bag, and only {n_known} ever '
             f"were; {FOLDS} are needed. Fit more estimators, or draw fewer {what} with max_samples."
         )
     table = outputs[known], cast[known], truth[known]
     values = np.zeros((len(truth), n_outputs, width))
-    values[known] = cross_fit(learner, n_values, *table, seed, None if groups is None else together)
+    values[known] = cross_fit(learner, n_values, *table, seed, groups)
     weight = np.tile(is_known[:, np.newaxis, np.newaxis].astype(np.float64), (1, n_outputs, 1))
     votes = OutOfBagVotes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
-    return votes, Stack(learner, n_values).fit(*table)
+    return votes, Stack(learner, n_values).fit(*table, groups)
 
 
 def outputs_out_of_bag(

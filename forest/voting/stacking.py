@@ -39,7 +39,10 @@ class Stack:
         self.learner = learner
         self.n_values = n_values
 
-    def fit(self, outputs: np.ndarray, cast: np.ndarray, truth: np.ndarray) -> Self:
+    def fit(
+        self, outputs: np.ndarray, cast: np.ndarray, truth: np.ndarray,
+        groups: np.ndarray | None = None,
+    ) -> Self:  # fmt: skip
         """Train on rows that some model was out of bag for.
 
         Parameters
@@ -50,20 +53,17 @@ class Stack:
             Which models have not seen the row.
         truth : ndarray of shape (n_rows, n_outputs), float64
             Positions of the classes, or numbers.
+        groups : ndarray of shape (n_rows,), optional
+            Rows that are not independent: penalties are chosen on groups that are left out.
         """
-        from sklearn.dummy import DummyClassifier  # slow to import
-
         self.share = cast.mean(axis=0)
         spread = truth.std(axis=0)
         self.units = np.where((spread > 0.0) & (np.array(self.n_values) == 1), spread, 1.0)
         self.learners = []
         for k, n_values in enumerate(self.n_values):
-            learner = _default_learner(n_values) if self.learner is None else clone(self.learner)
             target = truth[:, k] if n_values == 1 else truth[:, k].astype(np.int64)
-            if n_values > 1 and (target == target[0]).all():  # most learners need two classes
-                learner = DummyClassifier()
-            learner.fit(self._features(outputs[:, :, k, :n_values] / self.units[k], cast), target)
-            self.learners.append(learner)
+            features = self._features(outputs[:, :, k, :n_values] / self.units[k], cast)
+            self.learners.append(self._learn(features, target, n_values, groups))
         return self
 
     def predict(self, outputs: np.ndarray, cast: np.ndarray | None = None) -> np.ndarray:
@@ -90,6 +90,23 @@ class Stack:
             else:
                 said[every, k, learner.predict(features)] = 1.0
         return said
+
+    def _learn(self, features, target, n_values, groups):
+        """A meta-learner of one output, fitted."""
+        from sklearn.dummy import DummyClassifier  # slow to import
+        from sklearn.model_selection import GroupKFold
+
+        if n_values > 1 and (target == target[0]).all():  # most learners need two classes
+            return DummyClassifier().fit(features, target)
+        if self.learner is not None:
+            return clone(self.learner).fit(features, target)
+        learner = _default_learner(n_values)
+        if n_values > 1 or groups is None:
+            return learner.fit(features, target)
+        folds = GroupKFold(min(FOLDS, len(np.unique(groups))))
+        learner.cv = list(folds.split(features, groups=groups))  # not rows, one by one
+        learner.fit(features, target).cv = None
+        return learner
 
     def _features(self, outputs, cast):
         """Means, scaled up, and departures from them, of one output."""
@@ -168,6 +185,8 @@ def cross_fit(
     folds = make_folds(FOLDS, shuffle=True, random_state=seed)
     said = np.empty((len(truth), *outputs.shape[2:]))
     for others, rows in folds.split(codes, codes, groups):
-        stack = Stack(learner, n_values).fit(outputs[others], cast[others], truth[others])
+        stack = Stack(learner, n_values).fit(
+            outputs[others], cast[others], truth[others], None if groups is None else groups[others]
+        )
         said[rows] = stack.predict(outputs[rows], cast[rows])
     return said
