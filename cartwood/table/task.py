@@ -18,6 +18,7 @@ _NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # classes that are tex
 _FAR, _FEWEST = 5.0, 3  # times the range of the others; distinct values of which one may be far
 _IF_NUMBERS = "if these are numbers, leave out what is written beside them"
 _LARGEST = 1e150  # squares of larger numbers have no form
+_LEAST = 1e-6  # of a range: as scikit-learn's, trees take an impurity of 2e-16 for none
 
 
 class Task(NamedTuple):
@@ -127,6 +128,11 @@ def _numbers_of(column):
         raise UserError(
             f"the target {column.name!r} has numbers above {_LARGEST:g}, whose squares are too "
             "large to add up; divide it."
+        )
+    if 0.0 < np.ptp(y) < _LEAST:
+        raise UserError(
+            f"the target {column.name!r} has numbers that differ by less than {_LEAST:.6f}, which "
+            "trees may take for equal; multiply it."
         )
     return y
 

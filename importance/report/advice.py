@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cart.splitting.criteria import EPSILON
+from importance.core.fitted_forest import FittedForest
 from importance.core.numbers import estimate, significant
 from importance.core.ordering import descending, ranks_of
 from importance.core.result import OVER_TREES, known_trees
@@ -43,6 +45,21 @@ def advise(comparison: Any) -> list[Sentence]:
     for say in SENTENCES.values():
         found += islice(say(comparison), _MOST)
     return found
+
+
+def doubts_on_small_targets(fitted: FittedForest) -> Iterator[str]:
+    """Trees that split nothing, since they take a target that varies so little for a constant."""
+    if fitted.is_classification or any(tree.node_count > 1 for tree in fitted.trees):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge targets
+        variance = fitted.codes.var()
+        rounding = np.square(1e-12 * np.abs(fitted.codes).max())
+    if rounding < variance <= EPSILON:
+        yield (
+            f"No tree splits, for y varies so little (its variance is {variance:.1g}): "
+            f"as scikit-learn's, trees take an impurity of {EPSILON:.1g} for none. Multiply y by a "
+            "number; nothing is known of the features."
+        )
 
 
 def on_optimism(comparison: Any) -> Iterator[Sentence]:

@@ -22,7 +22,7 @@ from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
-from importance.report.advice import MOST_NAMED, advise
+from importance.report.advice import MOST_NAMED, advise, doubts_on_small_targets
 from importance.report.find_groups import correlation_groups, rank_correlation, require_threshold
 from importance.report.repeated_rows import doubts_on_repeated_rows
 from importance.shap import mean_absolute_shap, trees_to_explain
@@ -314,9 +314,9 @@ def compare(
     )  # fmt: skip
     said = advise(comparison)
     named = {j for sentence in said for j in sentence.features[:MOST_NAMED]}
-    warnings = [*doubts_on_repeated_rows(fitted), *(sentence.text for sentence in said)]
+    doubts = [*doubts_on_repeated_rows(fitted), *doubts_on_small_targets(fitted)]
     return replace(
-        comparison, warnings=warnings,
+        comparison, warnings=[*doubts, *(sentence.text for sentence in said)],
         named=np.array(sorted(named), dtype=np.int64),
     )  # fmt: skip
 

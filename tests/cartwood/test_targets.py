@@ -80,6 +80,7 @@ def test_a_scale_of_whole_numbers_may_be_meant():
         ([1.0, 1.0], None, "one value only:"),
         ([1.0, None, None], None, "one value only, and 2 rows without: there is nothing"),
         ([1.5, 1e200], None, "numbers above 1e.150, whose squares are too large"),
+        ([1.5e-9, 2.5e-9, -3e-9], None, "differ by less than 0.000001, .*; multiply it"),
         ([None, None], None, "no values"),
         (["a", "b"], "regression", "holds no numbers"),
         ([0.5, np.inf], None, "infinite"),

@@ -118,6 +118,16 @@ def test_words_do_not_depend_on_the_unit_of_y(unit):
     assert not any(" 0 ± 0 " in s for s in said)
 
 
+def test_a_target_that_trees_take_for_a_constant_is_named():
+    """As scikit-learn's, they split no node whose impurity is 2e-16 or less."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    rounded = 0.1 + 1e-17 * np.round(X[:, 0])
+    for y, is_named in ((X[:, 0] * 1e-9, True), (X[:, 0], False), (rounded, False)):
+        forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+        said = compare(forest, X, y, measures=["mdi"]).warnings
+        assert any(text.startswith("No tree splits, for y varies") for text in said) == is_named
+
+
 def test_replacement_is_claimed_where_the_loss_is_bounded():
     used = [[1.0, 1.0], [0.1, 0.1]]
     assert "x0" in next(on_replaceable(comparison_of(used, [[0.0, 0.5], [0.09, 0.09]]))).text
