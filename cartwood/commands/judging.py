@@ -130,7 +130,8 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
     harms = f"permuting it raises the {unit} by {estimates(value, error)[0]}"
     if fitting.is_useless(model, training.task.y):
         if not is_clear[first]:
-            return f"Nothing in this table predicts {training.target}: {quality}."
+            target = training.target
+            return f"The forest finds nothing in this table that predicts {target}: {quality}."
         than = "its mean" if is_regression(training) else "the shares of its classes"
         return (
             f"The forest as a whole says no more of {training.target} than {than}, though {name} "

@@ -46,7 +46,8 @@ def test_importance_says_when_nothing_predicts(tmp_path, capsys):
     pd.DataFrame(columns).to_csv(path, index=False)
     options = ("--trees", 20, "--n-jobs", 1, "--output", tmp_path / "page.html")
     assert run("importance", path, "--target", "y", *options) == 0
-    assert "Nothing in this table predicts y" in capsys.readouterr().err
+    said = "The forest finds nothing in this table that predicts y: out of bag"
+    assert said in capsys.readouterr().err
 
 
 def test_a_rare_class_may_be_told_without_being_said(tmp_path, capsys):
