@@ -34,7 +34,9 @@ forest : fitted random forest, ours or scikit-learn's
     "refitted": f"""\
 forest : fitted random forest, ours or scikit-learn's
     Refits are made by our trees.
-{_TABLE}""",
+{_TABLE}
+    A UserWarning says if many rows of (X, y) stand there more than once: what is noise gets
+    small p-values then.""",
     "measure": """\
 measure : callable, default=None
     `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score

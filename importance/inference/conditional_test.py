@@ -16,6 +16,7 @@ from importance.core.adoption import of_fitted_forest, refuse_refits
 from importance.core.fitted_forest import check_forest, names_of
 from importance.core.given import require_count
 from importance.core.losses import choose_loss, of_predictions
+from importance.core.repeated_rows import warn_of_repeated_rows
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.drop_column.refits import NO_COLUMNS, choose_design
@@ -99,6 +100,7 @@ def conditional_test(
     require_count("n_draws", n_draws)
     refuse_refits(forest, "conditional_test")
     fitted = check_forest(forest, X, y, out_of_bag=False)
+    warn_of_repeated_rows(fitted)
     name = choose_loss(loss, forest)[0]
     folds = _draw_folds(fitted, cv, random_state)
     if method == "drop":

@@ -19,6 +19,7 @@ from forest.sampling.weights import combine_weights
 from importance.core.adoption import refuse_refits, refuse_steps
 from importance.core.fitted_forest import check_forest, row_weight_of
 from importance.core.given import require_function
+from importance.core.repeated_rows import warn_of_repeated_rows
 from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation, values_out_of_bag
 
@@ -53,7 +54,7 @@ class Refits:
         require_function("measure", measure, "importance.mdi")
         refuse_refits(forest, "A refit")
         refuse_steps(forest)
-        check_forest(forest, X, y, out_of_bag=False)
+        warn_of_repeated_rows(check_forest(forest, X, y, out_of_bag=False))
         _require_draws_of(forest)
         X = X.tocsr() if issparse(X) else X
         y = np.asarray(y)

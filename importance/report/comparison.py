@@ -17,6 +17,7 @@ from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
 from importance.core.numbers import estimates
 from importance.core.ordering import descending, leading, ranks_of
+from importance.core.repeated_rows import doubts_on_repeated_rows
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
@@ -24,7 +25,6 @@ from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
 from importance.report.advice import MOST_NAMED, advise, doubts_on_small_targets
 from importance.report.find_groups import correlation_groups, rank_correlation, require_threshold
-from importance.report.repeated_rows import doubts_on_repeated_rows
 from importance.shap import mean_absolute_shap, trees_to_explain
 
 SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")

@@ -1,12 +1,22 @@
 """Copies of rows in the training table are named, and what is alike by nature is not."""
 
+from warnings import catch_warnings, simplefilter
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cartwood import RandomForestClassifier, RandomForestRegressor, compare
+from cartwood import (
+    RandomForestClassifier,
+    RandomForestRegressor,
+    compare,
+    conditional_test,
+    over_data,
+    permutation_test,
+    select_features,
+)
 from importance.core.fitted_forest import check_forest
-from importance.report.repeated_rows import doubts_on_repeated_rows
+from importance.core.repeated_rows import doubts_on_repeated_rows
 
 _SAID = "60 of 130 rows are the same as another one, in y, too."
 
@@ -34,6 +44,26 @@ def test_compare_says_so_first():
     X, y, _ = _numbers()
     forest = RandomForestRegressor(5, random_state=0).fit(X, y)
     assert compare(forest, X, y, measures=["mdi"]).warnings[0].startswith(_SAID)
+
+
+@pytest.mark.parametrize(
+    ("test", "few"),
+    [
+        (permutation_test, {"n_repeats": 1}),
+        (select_features, {"n_rounds": 19}),
+        (over_data, {"n_subsamples": 1}),
+        (conditional_test, {"n_draws": 1}),
+    ],
+)
+def test_tests_warn_of_copies(test, few):
+    """Of noise they have small p-values: what is out of bag, or held out, has its copies in bag."""
+    X, y, _ = _numbers()
+    forest = RandomForestRegressor(5, random_state=0)
+    with pytest.warns(UserWarning, match=_SAID):
+        test(forest.fit(X, y), X, y, random_state=0, **few)
+    with catch_warnings():
+        simplefilter("error")
+        test(forest.fit(X[:100], y[:100]), X[:100], y[:100], random_state=0, **few)
 
 
 def test_nothing_is_said_of_few_of_groups_and_of_another_y():

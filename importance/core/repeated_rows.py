@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import issparse
 
+from cart.primitives.user_warning import warn_user
 from forest.inference.training_rows import row_fingerprints
 from importance.core.fitted_forest import FittedForest
 
@@ -31,9 +32,15 @@ def doubts_on_repeated_rows(fitted: FittedForest) -> Iterator[str]:
     yield (
         f"{n_repeated:,} of {n_rows:,} rows are the same as another one, in y, too. If they are "
         "copies, rows out of bag, and held out, have theirs in bag: all that is said of these is "
-        "too good, of noise as well, and errors are too small. Drop them, or fit with a group for "
-        "each row and its copies."
+        "too good, of noise as well, and errors and p-values are too small. Drop them, or fit with "
+        "a group for each row and its copies."
     )
+
+
+def warn_of_repeated_rows(fitted: FittedForest) -> None:
+    """Say the same as a warning, for tests: of noise their p-values are small then."""
+    for text in doubts_on_repeated_rows(fitted):
+        warn_user(text)
 
 
 def _agreement(fitted):
