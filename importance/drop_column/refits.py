@@ -274,7 +274,8 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
             )
         fitted = check_forest(forest, X, y, sample_weight)
         return _on_the_whole_table("out-of-bag", fitted, fitted, out_of_bag=True)
-    if isinstance(on, tuple) and len(on) == 2:
+    is_table = isinstance(on, list) and hasattr(next(iter(on), None), "shape")  # splits are pairs
+    if (isinstance(on, tuple) or is_table) and len(on) == 2:
         fitted = check_forest(forest, X, y, out_of_bag=False)
         rows = check_evaluation_rows(forest, *on, sample_weight)
         require_held_out(forest, *rows, fitted)

@@ -255,6 +255,10 @@ def test_on_rows_held_out(kind, tree, load, loss):
         result.values, np.average(np.mean(pairs, axis=0), axis=0, weights=weight), atol=1e-12
     )
     assert "held-out" in result.unit
+    listed = drop_column(
+        forest, X, y, loss=loss, groups=GROUPS, on=[*others], n_refits=2, sample_weight=weight
+    )
+    np.testing.assert_array_equal(listed.values, result.values)
 
 
 @EACH_CASE
