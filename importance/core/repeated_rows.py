@@ -15,19 +15,28 @@ from importance.core.fitted_forest import FittedForest
 
 NOTABLE = 0.05  # of the rows
 BEYOND = 2.0  # times as many as chance would give
+ALIKE = 0.25  # of rows alike in X, how far they agree in y: from 0, as any do, to 1, all
 
 
 def doubts_on_repeated_rows(fitted: FittedForest) -> Iterator[str]:
-    """A sentence on rows that equal others in all columns and in y; none where they are few, or
-    hardly more than among as many rows of columns that have nothing to do with each other, or
-    where the forest draws groups of rows."""
-    n_rows = len(fitted.codes)
-    _, times = np.unique(row_fingerprints(fitted.X, fitted.codes), return_counts=True)
+    """A sentence on rows that equal others in all columns and in y.
+
+    None where they are few, or hardly more than among as many rows of columns that have nothing to
+    do with each other; where rows that are alike in all columns agree in y hardly more often than
+    any two do, as in tables of few values; or where the forest draws groups of rows.
+    """
+    X, y, n_rows = fitted.X, fitted.codes, len(fitted.codes)
+    if getattr(fitted.plan, "groups", None) is not None:
+        return
+    _, times = np.unique(row_fingerprints(X, y), return_counts=True)
     n_repeated = times[times > 1].sum()
-    has_groups = getattr(fitted.plan, "groups", None) is not None
-    if has_groups or n_repeated < max(2, NOTABLE * n_rows):
+    if n_repeated < max(2, NOTABLE * n_rows):
         return
     if n_repeated <= BEYOND * min(1.0, (n_rows - 1) * _agreement(fitted)) * n_rows:
+        return
+    _, times_in_x = np.unique(row_fingerprints(X, np.zeros(n_rows)), return_counts=True)
+    by_chance = _agreement_of(y, n_rows)
+    if _n_pairs(times) / _n_pairs(times_in_x) < by_chance + ALIKE * (1.0 - by_chance):
         return
     yield (
         f"{n_repeated:,} of {n_rows:,} rows are the same as another one, in y, too. If they are "
@@ -49,7 +58,17 @@ def _agreement(fitted):
     columns = np.split(X.tocsc().data, X.tocsc().indptr[1:-1]) if issparse(X) else X.T
     chance = 1.0
     for column in (fitted.codes, *columns):
-        _, times = np.unique(column, return_counts=True)
-        zeros = n_rows - len(column)  # of a sparse column
-        chance *= np.square(times / n_rows).sum() + (zeros / n_rows) ** 2
+        chance *= _agreement_of(column, n_rows)
     return chance
+
+
+def _agreement_of(column, n_rows):
+    """The chance that two rows agree in a column; of a sparse one, what it has beside zeros."""
+    _, times = np.unique(column, return_counts=True)
+    zeros = n_rows - len(column)
+    return np.square(times / n_rows).sum() + (zeros / n_rows) ** 2
+
+
+def _n_pairs(times):
+    """Ordered pairs of rows that are alike."""
+    return (times * (times - 1.0)).sum()

@@ -77,3 +77,14 @@ def test_nothing_is_said_of_few_of_groups_and_of_another_y():
 def test_rows_of_few_values_are_alike_by_chance(n_columns):
     X = np.random.default_rng(n_columns).integers(0, 2, (300, n_columns))
     assert _doubt(X, X[:, 0] ^ X[:, 1], RandomForestClassifier) == ""
+
+
+def test_rows_of_columns_that_depend_on_each_other_are_alike_by_nature():
+    """One-hot columns of three factors: two rows are alike by far more than independent columns."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, (100, 3))
+    X = np.hstack([np.eye(4)[factor] for factor in factors.T])
+    y = (factors[:, 0] + rng.normal(scale=2.0, size=100) > 1.5).astype(int)
+    assert _doubt(X, y, RandomForestClassifier) == ""
+    X, y = np.tile(X[:40], (2, 1)), np.tile(rng.normal(size=40), 2)
+    assert "80 of 80 rows" in _doubt(X, y)
