@@ -277,7 +277,8 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
     is_table = isinstance(on, list) and hasattr(next(iter(on), None), "shape")  # splits are pairs
     if (isinstance(on, tuple) or is_table) and len(on) == 2:
         fitted = check_forest(forest, X, y, out_of_bag=False)
-        rows = check_evaluation_rows(forest, *on, sample_weight)
+        X_test, y_test = on
+        rows = check_evaluation_rows(forest, X_test, y_test, sample_weight)
         require_held_out(forest, *rows, fitted)
         evaluation = FittedForest(forest, *rows)
         return _on_the_whole_table("held-out", fitted, evaluation, out_of_bag=False)
