@@ -200,8 +200,8 @@ def quality(model: Any, training: Training) -> str:
 
 def doubts_on_copies(model: Any, X: Any, y: Any) -> Iterator[str]:
     """A sentence on training rows that stand in the table more than once, if there are many."""
+    from forest.inference.repeated_rows import doubts_on_repeated_rows
     from importance.core.fitted_forest import check_forest  # slow to import
-    from importance.core.repeated_rows import doubts_on_repeated_rows
 
     return doubts_on_repeated_rows(check_forest(model, X, y))
 

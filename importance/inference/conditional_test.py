@@ -10,13 +10,13 @@ from scipy.sparse import issparse
 from scipy.special import stdtr
 
 from cart.tree.packed import Packed, pack
+from forest.inference.repeated_rows import warn_of_repeated_rows
 from forest.voting.rules import soft_vote
 from importance.conditional.sampler import ConditionalSampler
 from importance.core.adoption import of_fitted_forest, refuse_refits
 from importance.core.fitted_forest import check_forest, names_of
 from importance.core.given import require_count
 from importance.core.losses import choose_loss, of_predictions
-from importance.core.repeated_rows import warn_of_repeated_rows
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.drop_column.refits import NO_COLUMNS, choose_design

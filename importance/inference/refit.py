@@ -14,12 +14,12 @@ from sklearn.utils import _safe_indexing, check_random_state
 import forest as ours
 from cart.primitives.progress import watched
 from forest.growing.workers import results_of
+from forest.inference.repeated_rows import warn_of_repeated_rows
 from forest.sampling.plan import count_draws
 from forest.sampling.weights import combine_weights
 from importance.core.adoption import refuse_refits, refuse_steps
 from importance.core.fitted_forest import check_forest, row_weight_of
 from importance.core.given import require_function
-from importance.core.repeated_rows import warn_of_repeated_rows
 from importance.core.result import Importances
 from importance.permutation.oob import oob_permutation, values_out_of_bag
 

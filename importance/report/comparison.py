@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from forest.inference.repeated_rows import doubts_on_repeated_rows
 from importance.core import plots
 from importance.core.adoption import BaggedTrees, of_fitted_forest
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
 from importance.core.numbers import estimates
 from importance.core.ordering import descending, leading, ranks_of
-from importance.core.repeated_rows import doubts_on_repeated_rows
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi

@@ -5,21 +5,24 @@ forests explain, and features count, what is chance.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
 from cart.primitives.user_warning import warn_user
 from forest.inference.training_rows import row_fingerprints
-from importance.core.fitted_forest import FittedForest
 
 NOTABLE = 0.05  # of the rows
 BEYOND = 2.0  # times as many as chance would give
 ALIKE = 0.25  # of rows alike in X, how far they agree in y: from 0, as any do, to 1, all
 
 
-def doubts_on_repeated_rows(fitted: FittedForest) -> Iterator[str]:
+def doubts_on_repeated_rows(fitted: Any) -> Iterator[str]:
     """A sentence on rows that equal others in all columns and in y.
+
+    `fitted` has the training table: `X` and `codes` (numbers or classes), and what it was drawn by,
+    `plan`.
 
     None where they are few, or hardly more than among as many rows of columns that have nothing to
     do with each other; where rows that are alike in all columns agree in y hardly more often than
@@ -46,7 +49,7 @@ def doubts_on_repeated_rows(fitted: FittedForest) -> Iterator[str]:
     )
 
 
-def warn_of_repeated_rows(fitted: FittedForest) -> None:
+def warn_of_repeated_rows(fitted: Any) -> None:
     """Say the same as a warning, for tests: of noise their p-values are small then."""
     for text in doubts_on_repeated_rows(fitted):
         warn_user(text)

@@ -15,8 +15,8 @@ from cartwood import (
     permutation_test,
     select_features,
 )
+from forest.inference.repeated_rows import doubts_on_repeated_rows
 from importance.core.fitted_forest import check_forest
-from importance.core.repeated_rows import doubts_on_repeated_rows
 
 _SAID = "60 of 130 rows are the same as another one, in y, too."
 
