@@ -105,9 +105,10 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
 
 def _as_table(x):
     if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a DataFrame, by names
+        x = x.astype(object).where(x.notna(), np.nan)  # NaT and pandas.NA are no numbers
         return x.to_frame().T.infer_objects()
-    if np.ndim(x) == 1:
-        return np.asarray(x).reshape(1, -1)
+    if np.ndim(x) == 1:  # of a list every value keeps its type, as in `predict`
+        return x.reshape(1, -1) if isinstance(x, np.ndarray) else [[*x]]
     if np.ndim(x) == 0:
         raise ValueError(f"explain_path is of one row, but x is {x!r}.")
     if (n_rows := _num_samples(x)) != 1:

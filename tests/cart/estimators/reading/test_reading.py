@@ -98,6 +98,20 @@ def test_a_row_may_come_in_several_forms():
             summary(model, none)
 
 
+def test_values_of_a_row_keep_their_types():
+    """The 3 beside a text is no text, and what is missing in a row of a frame is a number."""
+    X = [["Oslo", 3, None], ["Rome", 4, 1.0], ["Oslo", 4, 2.0], ["Rome", 3, None]] * 5
+    model = DecisionTreeRegressor(categorical_features=[0, 1], random_state=0)
+    model.fit(X, [5.0, 1.0, 9.0, 3.0] * 5)
+    assert [explain_path(model, x).leaf for x in X] == model.apply(X).tolist()
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["city", "rooms", "size"]).convert_dtypes()
+    frame["day"] = pd.to_datetime(["2024-01-01", None, "2024-02-01", None] * 5)
+    model.set_params(categorical_features=["city"]).fit(frame, [5.0, 1.0, 9.0, 3.0] * 5)
+    found = [explain_path(model, frame.iloc[i]).leaf for i in range(4)]
+    assert found == model.apply(frame[:4]).tolist()
+
+
 def test_categories_and_missing_values_in_words():
     pd = pytest.importorskip("pandas")
     colour = np.array(["red", "green", "blue", "grey"] * 15)
