@@ -131,7 +131,7 @@ def _conditions(estimator, feature_names):
         feature = tree.feature[node]
         listed, listed_left = tree.categories.of(node)
         members = names_of_categories(estimator, feature, listed)
-        name, members = feature_names[feature], members.replace('"', "'")  # or Graphviz escapes it
+        name = feature_names[feature]
         either = f"{name} in {members}", f"{name} not in {members}"
         conditions.append(either if listed_left else either[::-1])
     return conditions
@@ -143,7 +143,8 @@ def _without_thresholds(drawn, conditions):
         for annotation in drawn:
             annotation.set_text(_without_thresholds(annotation.get_text(), conditions))
         return drawn
-    for left, right in conditions:
+    escaped = [tuple(text.replace('"', r"\"") for text in either) for either in conditions]
+    for left, right in dict.fromkeys([*conditions, *escaped]):  # the latter are Graphviz'
         drawn = re.sub(re.escape(left) + r" (<=|&le;|&#8804;) 0(\.0*)?", lambda _, t=left: t, drawn)
         drawn = re.sub(re.escape(left) + r" > +0(\.0*)?", lambda _, t=right: t, drawn)
     return drawn

@@ -112,6 +112,19 @@ def test_categories_are_named():
     assert "in {" in split + below
 
 
+def test_quotes_in_names_and_categories_are_kept():
+    X = np.array([['5"', 0.0], ["b", 0.0], ["c", 0.0]], object)
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(X, [1, 0, 0])
+    conditions = [f'the "size" {sign} {{5"}}' for sign in ("in", "not in")]
+    names = ['the "size"', "b"]
+    text = export_text(tree, feature_names=names)
+    assert sorted(line[5:] for line in text.splitlines() if "size" in line) == conditions
+    graph = export_graphviz(tree, feature_names=names)
+    shown = re.search(r'0 \[label="(.*?)\\n', graph)
+    assert shown[1].replace(r"\"", '"') in conditions
+    assert plot_tree(tree, feature_names=names)[0].get_text().splitlines()[0] in conditions
+
+
 def test_what_is_not_there_is_refused():
     model, (X, y) = fitted(), load("breast_cancer")
     for draw in (export_text, export_graphviz):
