@@ -4,6 +4,7 @@ As in `importance.core.plots` every function draws on an axes of matplotlib, whi
 called, and a new figure is as tall as its features need to be read.
 """
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def plot_waterfall(
         If there is no such row, or it was never out of bag.
     """
     values = found.of_class(label)
-    if not -len(values) <= row < len(values):
+    if not isinstance(row, Integral) or not -len(values) <= row < len(values):
         raise ValueError(f"row={row!r} is not one of the {len(values)} rows, from 0.")
     values = values[row]
     if np.isnan(values).any():
@@ -178,8 +179,10 @@ def _position(found, feature):
         if not len(at):
             raise ValueError(f"feature={feature!r} is not one of {list(found.feature_names)}.")
         return int(at[0])
-    if not 0 <= feature < len(found.feature_names):
-        raise ValueError(f"feature={feature!r} must lie below {len(found.feature_names)}.")
+    if not isinstance(feature, Integral) or not 0 <= feature < len(found.feature_names):
+        raise ValueError(
+            f"feature={feature!r} must be a name, or a number below {len(found.feature_names)}."
+        )
     return feature
 
 

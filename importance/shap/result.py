@@ -37,11 +37,13 @@ class ShapValues:
     n_trees : ndarray of shape (n_rows,), int64
         How many trees explain each row.
     data : array-like of shape (n_rows, n_features)
-        The rows.
+        The rows, behind the steps of a pipeline.
     interactions : ndarray of shape (n_rows, n_features, n_features[, n_classes]), or None
         Half of what two features do together beyond what they do alone, twice; on the diagonal the
         main effects, so that a row adds up to `values`.
     is_out_of_bag : bool
+    index : pandas.Index, or None
+        Names of the rows, where they came in a DataFrame.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class ShapValues:
     data: Any = field(repr=False)
     interactions: np.ndarray | None = None
     is_out_of_bag: bool = False
+    index: Any = field(default=None, repr=False)
 
     @property
     def prediction(self) -> np.ndarray:
@@ -153,15 +156,16 @@ class ShapValues:
         )  # fmt: skip
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame: a row per row, a column per feature (per class and feature)."""
+        """A pandas.DataFrame: a row per row, by its name, a column per feature (per class and
+        feature)."""
         import pandas as pd
 
         if self.classes is None:
-            return pd.DataFrame(self.values, columns=self.feature_names)
+            return pd.DataFrame(self.values, self.index, self.feature_names)
         columns = pd.MultiIndex.from_product(
             [self.classes, self.feature_names], names=["class", "feature"]
         )
-        return pd.DataFrame(np.hstack(list(np.moveaxis(self.values, 2, 0))), columns=columns)
+        return pd.DataFrame(np.hstack(list(np.moveaxis(self.values, 2, 0))), self.index, columns)
 
     def to_explanation(self) -> Any:
         """A shap.Explanation of the same, for the plots of that package.

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import ProgressReporter
 from importance.core import fitted_forest
-from importance.core.adoption import adopt
+from importance.core.adoption import adopt, take_steps
 from importance.core.docs import with_shared_parameters
 from importance.core.given import require_bool
 from importance.shap.covered_trees import cover_trees
@@ -179,8 +179,11 @@ def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
         base = np.concatenate((1.0 - base, base), axis=-1)
     values, pairs = (_of_all(of, n_values, classes, -1.0) for of in (values, pairs))
     base, error = _of_all(base, n_values, classes), _of_all(error, n_values, classes)
-    names = fitted_forest.names_of(model)
-    return ShapValues(values, base, error, names, classes, n_trees, X, pairs, is_out_of_bag)
+    names, rows = fitted_forest.names_of(model), take_steps(model, X)
+    index = X.index if hasattr(X, "iloc") else None
+    return ShapValues(
+        values, base, error, names, classes, n_trees, rows, pairs, is_out_of_bag, index
+    )
 
 
 def _of_all(found, n_values, classes, sign=1.0):

@@ -4,6 +4,8 @@ import matplotlib
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import shap_values
@@ -118,6 +120,20 @@ def test_dependence_names_categories_and_counts_what_is_not_drawn():
     matplotlib.pyplot.close("all")
 
 
+def test_pictures_of_a_pipeline_show_what_its_forest_sees():
+    X, y = load_iris(return_X_y=True)
+    X = X.round()  # products in single precision are exact
+    model = make_pipeline(PolynomialFeatures(2), RandomForestRegressor(5, random_state=0))
+    found = shap_values(model.fit(X, y), X)
+    feature = str(found.feature_names[-1])  # x3^2
+    ax = found.plot("dependence", feature=feature)
+    drawn = np.asarray(ax.collections[0].get_offsets())[:, 0]
+    np.testing.assert_allclose(drawn, X[:, 3] ** 2)
+    for kind in ("beeswarm", "waterfall"):
+        found.plot(kind)
+    matplotlib.pyplot.close("all")
+
+
 def test_classes_are_chosen_by_label():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -140,6 +156,10 @@ def test_what_cannot_be_drawn(wide):
         found.plot("pie")
     with pytest.raises(ValueError, match="feature='z'"):
         found.plot("dependence", feature="z")
+    with pytest.raises(ValueError, match=r"feature=0\.5 must be a name, or a number below 100"):
+        found.plot("dependence", feature=0.5)
+    with pytest.raises(ValueError, match=r"row=0\.5 is not one of the 150 rows"):
+        found.plot("waterfall", row=0.5)
     with pytest.raises(ValueError, match="numbers have no classes"):
         found.of_class("a")
     never = np.flatnonzero(outside.n_trees == 0)

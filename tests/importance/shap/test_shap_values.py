@@ -272,8 +272,9 @@ def test_sparse_and_frames():
     model = forest.RandomForestRegressor(3, random_state=0).fit(X, y)
     found = shap_values(model, X)
     assert list(found.feature_names) == list(X.columns)
-    frame = found.to_frame()
+    frame = shap_values(model, X[::-1]).to_frame()
     assert list(frame.columns) == list(X.columns)
+    np.testing.assert_array_equal(frame.loc[X.index], found.values)  # rows by their names
     sparse = csr_matrix(X.to_numpy())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that names are missing
