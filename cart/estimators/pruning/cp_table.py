@@ -80,7 +80,7 @@ class CpTable(NamedTuple):
             raise ValueError(f"rule must be one of {RULES}, not {rule!r}.")
         least = int(np.argmin(self.xerror))
         bound = self.xerror[least] + (self.xstd[least] if rule == "1se" else 0.0)
-        return int(np.argmax(self.xerror <= bound))
+        return int(np.argmax(self.xerror <= bound * (1.0 + _ROUNDING)))
 
     def __str__(self) -> str:
         named = self.columns()

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier as PeerTree
 
 import cart
 from cart import (
+    CpTable,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     PrunedTreeClassifier,
@@ -158,6 +159,12 @@ def test_the_rules():
     within = table.xerror <= table.xerror[best] + table.xstd[best]
     assert simple.get_n_leaves() == table.n_splits[within].min() + 1
     assert simple.get_n_leaves() < least.get_n_leaves() < model.fit(X, y).get_n_leaves()
+
+
+def test_risks_that_differ_by_rounding_are_one():
+    risks = np.array([1.0, 0.1 + 0.2, 0.3])
+    table = CpTable(np.zeros(3), np.arange(3), risks, risks, np.zeros(3), 1.0)
+    assert (table.best("min"), table.best("1se")) == (1, 1)
 
 
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
