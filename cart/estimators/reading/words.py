@@ -82,7 +82,7 @@ class Answer:
         loss = getattr(estimator, "loss_", None)
         values = true_shares(values, loss)
         self.shares = [
-            dict(zip(labels.tolist(), of_output.tolist(), strict=False))
+            dict(zip(labels, of_output.tolist(), strict=False))  # of dates .tolist() makes numbers
             for labels, of_output in zip(classes, values, strict=True)
         ]
         self.label = [labels[k] for labels, k in zip(classes, cheapest(values, loss), strict=True)]

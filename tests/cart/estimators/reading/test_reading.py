@@ -188,6 +188,12 @@ def test_the_answer_is_that_of_the_losses():
                 assert f"{label} {shares[label]:.1%}" in path.answer
 
 
+def test_classes_that_are_dates_are_written_as_such():
+    days = np.array(["2024-01-01", "2024-02-01"], "datetime64[ns]")
+    model = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], days)
+    assert str(explain_path(model, [0.0])).count("2024-01-01") == 2
+
+
 def test_several_outputs():
     X, y = load("iris")
     model = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, np.column_stack((y, y > 0)))
