@@ -45,6 +45,11 @@ class ProgressReporter:
     callback : callable or None
         Called with a Progress after every step; by returning False it asks for an end.
 
+    Raises
+    ------
+    TypeError
+        If the callback cannot be called.
+
     Attributes
     ----------
     is_stopped : bool
@@ -58,6 +63,8 @@ class ProgressReporter:
         verbose: int = 0,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback={callback!r} must be a function, such as print.")
         self._n_total = n_total
         self._unit = unit
         self._verbose = verbose

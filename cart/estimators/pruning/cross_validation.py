@@ -24,10 +24,10 @@ from cart.estimators.grower import Grower
 from cart.estimators.parameters import MatrixLike, RandomState
 from cart.estimators.preparation import prepare
 from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs, require_cp
-from cart.estimators.pruning.folds import folds_of
+from cart.estimators.pruning.folds import folds_of, require_weights
 from cart.estimators.pruning.risk import Sequence, refuse_other_risks
 from cart.estimators.trees import BaseDecisionTree
-from cart.estimators.validation import check_table, fitted_at_once, require_weight
+from cart.estimators.validation import check_table, fitted_at_once
 from cart.growth.plan import make_plan
 from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import in_parts
@@ -86,7 +86,9 @@ def cv_prune(
     -----
     A row weighs the same in all folds, under the priors and class weights of the whole table, as in
     the book and in rpart. With an asymmetric `loss` rpart (4.1.19) judges held-out rows by the
-    transposed matrix; here they are judged by the matrix.
+    transposed matrix; here they are judged by the matrix. Standard errors take a unit of weight for
+    a row, as rpart's do: with weights that sum to 1 they are those of one row, and the rule "1se"
+    leaves hardly any split.
 
     References
     ----------
@@ -150,6 +152,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
     labels = prepared.target.codes[:, 0]
     folds = folds_of(how.cv, numbers, labels, is_classification, how.random_state)
     folded = _Folded(draft, prepared, X, seed)
+    require_weights(folds, folded.own_weight)
     with ProgressReporter(1 + len(folds), "tree", how.verbose, how.callback) as reporter:
         whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
         reporter.step()
@@ -184,9 +187,7 @@ class _Folded:
     def grow(self, rows):
         """A tree on some of the rows."""
         prepared, draft, codes = self._prepared, self._draft, self._codes
-        weight = np.zeros(len(codes))
-        weight[rows] = self._weight[rows]
-        require_weight(weight)
+        weight = np.bincount(rows, minlength=len(codes)) * self._weight
         plan = make_plan(
             draft, prepared.plan.criterion, prepared.splitter, len(rows), prepared.X.shape[1],
             1, prepared.target.n_values,

@@ -60,6 +60,25 @@ def folds_of(
     return folds
 
 
+def require_weights(folds: list[Fold], weight: np.ndarray) -> None:
+    """Refuse folds in which nothing that has a weight is known, or is held out by any.
+
+    Parameters
+    ----------
+    folds : list of (ndarray, ndarray)
+    weight : ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+    """
+    for i, (rows, _) in enumerate(folds):
+        if not weight[rows].any():
+            raise ValueError(f"Fold {i} grows on rows of weight 0 alone; choose another cv.")
+    if not any(weight[held_out].any() for _, held_out in folds):
+        raise ValueError("All rows that are held out have weight 0; choose another cv.")
+
+
 def _split(splitter, X, codes):
     try:
         return list(splitter.split(X, codes))
@@ -96,7 +115,10 @@ def _given(cv, n_rows):
     if not any(isinstance(item, (tuple, list)) for item in cv):
         if len(cv) != n_rows:
             raise ValueError(f"cv numbers the folds of {len(cv)} rows, but there are {n_rows}.")
-        return _by_number(np.asarray(cv))
+        numbers = np.asarray(cv).reshape(n_rows, -1)
+        if numbers.shape[1] > 1:
+            raise ValueError(f"{_WHAT}; a row has one number, not {numbers.shape[1]}.")
+        return _by_number(numbers[:, 0])
     return [_as_pair(item, n_rows) for item in cv]
 
 
@@ -108,7 +130,8 @@ def _as_pair(item, n_rows):
 
 def _as_rows(rows, n_rows):
     rows = np.asarray(rows)
-    rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
-    if rows.ndim != 1 or np.any((rows < 0) | (rows >= n_rows)):
+    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+    is_number = rows.ndim == 1 and (rows.dtype.kind in "iu" or len(rows) == 0)
+    if not is_number or np.any((rows < 0) | (rows >= n_rows)):
         raise ValueError(f"{_WHAT}; rows are numbers from 0 to {n_rows - 1}, not {rows!r}.")
-    return rows
+    return rows.astype(np.int64)

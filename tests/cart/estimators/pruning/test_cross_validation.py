@@ -27,6 +27,7 @@ from tests.data import load
 from tests.examples import examples
 
 LOSS = [[0, 3], [1, 0]]
+LAST = (np.arange(60) == 59) * 1.0
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -264,6 +265,11 @@ def test_a_variance_that_rounds_below_zero_is_no_risk():
         ({"cv": [(range(30), range(30, 61)), ([1], [2])]}, "numbers from 0 to 59"),
         ({"cv": [([0], [1], [2])] * 2}, "3 parts, not 2"),
         ({"cv": GroupKFold(2)}, r"GroupKFold asks for groups.* cv=list\(splitter.split"),
+        ({"cv": np.eye(60, 2)}, "a row has one number, not 2"),
+        ({"cv": [([0.5], [1]), ([1], [2])]}, r"numbers from 0 to 59, not array\(\[0.5\]\)"),
+        ({"cv": [(["a"], ["b"]), ([1], [2])]}, "numbers from 0 to 59, not array"),
+        ({"cv": LAST, "sample_weight": LAST == 0}, "Fold 0 grows on rows of weight 0 alone"),
+        ({"cv": [([0], [59]), ([1], [59])], "sample_weight": LAST == 0}, "held out have weight 0"),
         ({"rule": "2se"}, "rule must be"),
         ({"cp": -0.1}, "cp must be a number and not negative"),
         ({"cp": np.nan}, "cp must be .* nan"),
@@ -274,6 +280,14 @@ def test_what_makes_no_sense_is_refused(params, words):
     X, y, _ = small(0)
     with pytest.raises(ValueError, match=words):
         cv_prune(DecisionTreeClassifier(), X, y, **params)
+
+
+def test_rows_that_a_fold_names_twice_count_twice():
+    """As in a bootstrap: a root says the class of most of its draws."""
+    X, y = np.zeros((4, 1)), np.array([0, 0, 1, 1])
+    for drawn, xerror in (([0, 0, 2], 2.0), ([0, 2, 2], 0.0)):
+        found = cv_prune(DecisionTreeClassifier(), X, y, cv=[(drawn, [3])] * 2)
+        assert found.cp_table_.xerror == [xerror]
 
 
 def test_only_trees_of_ours_are_pruned():
@@ -331,3 +345,5 @@ def test_every_tree_is_reported(n_jobs, capsys, monkeypatch):
 
     with pytest.raises(RuntimeError, match="at 1"):
         PrunedTreeRegressor(callback=refuse).fit(X, y)
+    with pytest.raises(TypeError, match="callback=3 must be a function"):
+        cv_prune(DecisionTreeClassifier(), X, y, callback=3)
