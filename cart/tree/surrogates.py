@@ -146,7 +146,8 @@ class Competitors(NamedTuple):
     def margin(self) -> np.ndarray:
         """(n_nodes,) float64: by how much of its improvement a split is better than the next best
         feature's: near 0 it was almost a draw, 1 where nothing competes, nan in leaves. In trees
-        that look at some features only it is negative where a better one was not drawn."""
+        that look at some features only it is negative where a better one was not drawn; and with
+        missing="learned", where own splits are judged by all rows, as values are missing."""
         runner_up = np.zeros(len(self.primary))
         has_some = np.diff(self.start) > 0
         runner_up[has_some] = self.improvement[self.start[:-1][has_some]]

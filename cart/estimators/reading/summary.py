@@ -33,6 +33,8 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     str
         Nodes by the numbers of `tree_`. Of each: rows, what it predicts, its split with the
         decrease of impurity (times weight); and competitors and surrogates, if the tree has them.
+        Then, with missing="surrogate" and "majority", the decrease is that of the rows that have
+        the feature.
 
     Raises
     ------
@@ -105,7 +107,9 @@ def _node(tree, node):
         f"  split: {condition(tree, node, True)} to node {left} ({rows_in_words(sizes[left])}), "
         f"else to node {right} ({rows_in_words(sizes[right])})"
     )
-    lines.append(f"  improvement {number(decreases(nodes, node))}")
+    kept = nodes.competitors or nodes.surrogates  # know what rows that have the feature gain
+    gain = kept.primary[node] if kept else decreases(nodes, node)
+    lines.append(f"  improvement {number(gain)}")
     for split in _of(nodes, "competitors", node):
         said = alternative(tree, split)
         lines.append(f"  competitor: {said} (improvement {number(split.improvement)})")

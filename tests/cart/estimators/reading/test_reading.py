@@ -15,6 +15,7 @@ from cart import (
     prune_at,
     summary,
 )
+from cart.tree.tree import decreases
 from forest import BaggingClassifier, RandomForestClassifier
 from tests.data import load
 
@@ -217,6 +218,19 @@ def test_a_summary_has_what_rpart_has():
     assert f"x[{best}] {100 * importances[best]:.0f}," in text
     weighted = DecisionTreeClassifier(max_depth=1).fit(X, y, np.full(len(y), 2.5))
     assert f"{len(y)} rows, weight {2.5 * len(y):.5g}" in summary(weighted)
+
+
+@pytest.mark.parametrize("kept", ["competitors", "surrogates"])
+def test_an_improvement_is_what_it_was_chosen_by(kept):
+    """Rows without a value, which go with the majority, have no part in it; as in rpart."""
+    X, y = load("breast_cancer")
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X[:, ::-1])
+    model = DecisionTreeClassifier(max_depth=2, missing="majority", random_state=0)
+    model.set_params(**{kept: 1}).fit(X, y)
+    primary = getattr(model.tree_, kept).primary
+    shown = [line[14:] for line in summary(model).splitlines() if line.startswith("  improvement")]
+    assert shown == [f"{primary[node]:.5g}" for node in np.flatnonzero(primary)]
+    assert not np.isclose(primary[0], decreases(model.tree_, 0))
 
 
 def test_a_long_summary_ends():
