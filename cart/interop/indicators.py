@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import validate_data
 
 from cart.estimators.category_encoder import as_columns
 from cart.estimators.reading.words import names_of_categories
@@ -56,6 +57,12 @@ class Indicators(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    def __sklearn_clone__(self) -> Self:
+        raise TypeError(
+            "What to_sklearn makes of categories is of a fitted model, and cannot be fitted anew; "
+            "cross-validate or search with the model that it was made of."
+        )
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learns nothing."""
         return self
@@ -71,10 +78,17 @@ class Indicators(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_columns), float64
             nan where a value is missing.
+
+        Raises
+        ------
+        ValueError
+            If it has other columns.
         """
-        names = getattr(self.model, "feature_names_in_", None)
-        X = X[list(names)] if names is not None and hasattr(X, "columns") else X
-        codes = self._encoder.transform(as_columns(X), self._keeps_missing)
+        names, X = getattr(self.model, "feature_names_in_", ()), as_columns(X)
+        if len(names) and {*names} <= {*getattr(X, "columns", ())}:
+            X = X[list(names)]
+        validate_data(self.model, X, reset=False, skip_check_array=True)
+        codes = self._encoder.transform(X, self._keeps_missing)
         numbers = codes[:, self._is_number]
         out = np.empty((len(codes), numbers.shape[1] + len(self._place)))
         out[:, : numbers.shape[1]] = numbers

@@ -83,6 +83,14 @@ def test_words_for_who_has_not_asked():
     model = MODELS[0].fit(TABLE, CLASS)
     with pytest.raises(ValueError, match=r'to_sklearn\(\.\.\., categories="indicators"\)'):
         to_sklearn(model)
+    theirs = to_sklearn(model, categories="indicators")
+    with pytest.raises(ValueError, match="yet now missing:\n- city"):
+        theirs.predict(TABLE.drop(columns="city"))
+    for table in (TABLE.to_numpy()[:, :3], np.tile(TABLE.to_numpy(), 2)):
+        with pytest.raises(ValueError, match="expecting 4 features"):
+            theirs.predict(table)
+    with pytest.raises(TypeError, match="cross-validate or search with the model"):
+        clone(theirs)
     with pytest.raises(ValueError, match="but is 'codes'"):
         to_sklearn(model, categories="codes")
     plain = cart.DecisionTreeClassifier(random_state=0).fit(TABLE[["size"]], CLASS)
