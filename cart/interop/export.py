@@ -16,7 +16,7 @@ import sklearn.tree
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.reading.words import names_of_categories
+from cart.estimators.reading.words import condition
 from cart.estimators.trees import BaseDecisionTree
 from cart.interop.bridge import holding
 from cart.interop.shown_alternatives import (
@@ -123,18 +123,12 @@ def _with_own_features(tree):
     return Tree(nodes, tree.n_features + len(subset))
 
 
-def _conditions(estimator, feature_names):
+def _conditions(estimator, names):
     """What rows that go left, and that go right, fulfil at each split on a subset."""
-    tree = estimator.tree_
-    conditions = []
-    for node in np.flatnonzero(tree.is_subset):
-        feature = tree.feature[node]
-        listed, listed_left = tree.categories.of(node)
-        members = names_of_categories(estimator, feature, listed)
-        name = feature_names[feature]
-        either = f"{name} in {members}", f"{name} not in {members}"
-        conditions.append(either if listed_left else either[::-1])
-    return conditions
+    return [
+        (condition(estimator, node, True, names), condition(estimator, node, False, names))
+        for node in np.flatnonzero(estimator.tree_.is_subset)
+    ]
 
 
 def _without_thresholds(drawn, conditions):

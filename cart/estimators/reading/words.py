@@ -41,11 +41,12 @@ def names_of_categories(estimator: Any, feature: int, codes: Any, most: int = MO
     return "{" + ", ".join(named) + "}"
 
 
-def condition(estimator: Any, node: int, is_left: bool) -> str:
-    """What rows fulfil that go to a side of a split by their values."""
+def condition(estimator: Any, node: int, is_left: bool, names: Any = None) -> str:
+    """What rows fulfil that go to a side of a split by their values; `names` are those of the
+    features, by default the estimator's."""
     tree = estimator.tree_
     feature, threshold = tree.feature[node], tree.threshold[node]
-    name = name_of(estimator, feature)
+    name = name_of(estimator, feature) if names is None else names[feature]
     if np.isnan(threshold):
         listed, listed_left = tree.categories.of(node)
         if not len(listed):

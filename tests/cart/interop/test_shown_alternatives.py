@@ -112,6 +112,16 @@ def test_categories_are_named():
     assert "in {" in split + below
 
 
+def test_a_split_of_the_missing_from_the_known_says_so():
+    X = np.array([["Oslo"], [None], ["Rome"], [None], ["Rome"]], object)
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(X, [0, 1, 0, 1, 0])
+    text = export_text(tree, feature_names=["city"])
+    assert [line for line in text.splitlines() if "city" in line] == [
+        "|--- city is known",
+        "|--- city is missing",
+    ]
+
+
 def test_quotes_in_names_and_categories_are_kept():
     X = np.array([['5"', 0.0], ["b", 0.0], ["c", 0.0]], object)
     tree = DecisionTreeClassifier(categorical_features=[0]).fit(X, [1, 0, 0])
