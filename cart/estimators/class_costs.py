@@ -91,7 +91,7 @@ def check_loss(loss, labels):
     if loss is None:
         return None
     n_classes = len(labels)
-    if has_row_names(loss):
+    if has_row_names(loss) or has_row_names(getattr(loss, "T", None)):
         named = [loss.index.tolist(), loss.columns.tolist()]
         if any({*names} != {*labels.tolist()} for names in named):
             raise ValueError(

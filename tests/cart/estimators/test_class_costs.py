@@ -206,6 +206,7 @@ def test_a_fit_without_losses_forgets_those_before():
         ({"priors": {0: 0.5, 1: 0.3, 2: 0.1, 7: 0.1}}, "has \\[7\\]"),
         ({"priors": pd.Series({0: 0.5, 2: 0.5})}, "lacks \\[1\\]"),
         ({"loss": pd.DataFrame(LOSS, index=[*"abc"])}, "rows \\['a', 'b', 'c'\\]"),
+        ({"loss": pd.DataFrame(LOSS, columns=[*"cab"])}, "columns \\['c', 'a', 'b'\\]"),
         ({"priors": ["a", 0.5, 0.5]}, "priors must be an array of numbers"),
         ({"loss": {0: {1: 2}}}, "loss must be an array of numbers"),
         ({"loss": [[0, 1, 2], [1]]}, "loss must be an array of numbers"),
