@@ -182,6 +182,8 @@ def inherit(way, parent, row, feature, value, left, right):
     inherited = way.inherited
     bounds = bounds_at(inherited, row)
     direction = way.limits.monotonic[feature]
+    # Rows that the search did without, as they lack the feature, may have moved it beyond.
+    value = min(max(value, bounds.lower), bounds.upper)
     for is_left in (True, False):
         child = left if is_left else right
         own = child_bounds(bounds, direction, value, is_left)

@@ -199,6 +199,29 @@ def test_a_constrained_feature_stands_in_for_none(share):
     assert 1 in DecisionTreeRegressor(**options).fit(X, first).tree_.surrogates.feature
 
 
+@pytest.mark.parametrize(
+    ("Tree", "missing", "seed"),
+    [
+        (DecisionTreeRegressor, "majority", 170),
+        (DecisionTreeRegressor, "surrogate", 170),
+        (ExtraTreeRegressor, "majority", 38),
+    ],
+)
+def test_rows_without_a_value_break_no_constraint(Tree, missing, seed):
+    """They move the means of both sides after the split was chosen without them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2)).round(1)
+    y = X[:, 0] + rng.normal(size=40)
+    X[rng.random(X.shape) < 0.4] = np.nan
+    n_surrogates = int(missing == "surrogate")
+    model = Tree(monotonic_cst=[1, 1], missing=missing, surrogates=n_surrogates, random_state=0)
+    model.fit(X, y)
+    steps = np.linspace(-3.0, 3.0, 61)
+    for other in (-1.0, 0.0, 1.0):
+        for columns in ((steps, np.full(61, other)), (np.full(61, other), steps)):
+            assert np.diff(model.predict(np.column_stack(columns))).min() >= 0.0
+
+
 def test_pruned_trees_keep_the_surrogates_of_their_nodes():
     X, y, _ = table(4, n=200)
     model = DecisionTreeClassifier(
