@@ -12,7 +12,7 @@ SOURCES = [
     for folder in ("benchmarks", "cart", "cartwood", "examples", "forest", "importance")
     for path in (ROOT / folder).rglob("*.py")
 ]
-FOR_DEVELOPERS = {"bench", "docs", "flights", "test"}
+FOR_DEVELOPERS = {"bench", "docs", "flights", "tables", "test"}
 NAMED = re.compile(r"cartwood\[([\w, ]+)\]")
 MINORS = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 

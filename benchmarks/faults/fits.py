@@ -38,6 +38,7 @@ from benchmarks.oracles.weights import row_weights
 TIMEOUT = 120.0
 WAITS = 0.01  # of a processor is hardly any
 JUDGED_MAX = 200  # rows; of more the first difference alone: exact arithmetic is slow
+ORDER_MAX = 1200  # rows of a tree grown best first, of which the first difference may be its order
 GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest
 NEAR = 10.0  # our largest error may be so many of theirs
 # Where rounding takes away what decides, neither tree is the one of exact arithmetic.
@@ -183,7 +184,7 @@ def _judge(fit, ours, theirs, t):
         return f"other values or impurities: tree {t}, {agreement}"
     if agreement.first_rows is None:
         return "identical, rounded"
-    if len(fit.plain) > JUDGED_MAX:
+    if len(fit.plain) > (JUDGED_MAX if exact.max_leaf_nodes is None else ORDER_MAX):
         if first_difference(*pair, exact).verdict != "wrong":
             return "tie in the first difference"
         return f"differs, not judged: tree {t}, {agreement}"
