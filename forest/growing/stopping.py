@@ -113,7 +113,7 @@ class StabilityEstimator:
         -------
         Stability
         """
-        loss, error, bias, error_over_rows = self._estimate_loss()
+        loss, error, bias, error_over_rows = map(float, self._estimate_loss())
         middle, reach = loss - bias, _REACH * error
         rounding = np.square(_ROUNDING * np.abs(self._truth).max(initial=0.0))
         tolerance = max(LOSS_TOLERANCE * loss, ERROR_TOLERANCE * error_over_rows, rounding)

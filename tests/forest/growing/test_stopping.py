@@ -39,6 +39,7 @@ def test_it_stops_where_more_trees_hardly_matter(grown, friedman):
     assert stability.stopped_by == "stability"
     assert stability.n_trees == len(grown.estimators_) >= MIN_TREES
     low, high = stability.interval
+    assert "float64" not in repr(stability)
     error_over_rows = grown.out_of_bag(X, y).row_losses.std() / np.sqrt(len(y))
     tolerance = max(LOSS_TOLERANCE * stability.loss, ERROR_TOLERANCE * error_over_rows)
     assert stability.loss - tolerance <= low <= high <= stability.loss + tolerance
