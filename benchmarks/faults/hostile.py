@@ -29,10 +29,7 @@ def draw_fit(seed):
     n = MANY + 3 if rng.random() < 0.01 else n
     is_classifier = bool(rng.random() < 0.5)
     forests, n_columns = rng.random() < 0.3, int(rng.integers(1, 7))
-    kind = str(
-        rng.choice(["RandomForest", "ExtraTrees"] if forests else ["DecisionTree", "ExtraTree"])
-    )
-    kind += "Classifier" if is_classifier else "Regressor"
+    kind = draw_kind(rng, forests, is_classifier)
     plain = np.array([_column(rng, n) for _ in range(n_columns)]).T
     n_outputs = int(rng.choice([1, 1, 1, 1, 2, 3]))
     y = np.array(
@@ -41,6 +38,12 @@ def draw_fit(seed):
     params = draw_parameters(rng, is_classifier, forests, n_outputs, n_columns, y)
     X, plain = _disguise(rng, plain)
     return Fit(kind, params, X, y[:, 0] if n_outputs == 1 else y, draw_weights(rng, n), plain)
+
+
+def draw_kind(rng, forests, is_classifier):
+    """The name of a class."""
+    kinds = ["RandomForest", "ExtraTrees"] if forests else ["DecisionTree", "ExtraTree"]
+    return str(rng.choice(kinds)) + ("Classifier" if is_classifier else "Regressor")
 
 
 def _column(rng, n):
@@ -82,6 +85,7 @@ def _targets(rng, n, plain):
 
 
 def draw_weights(rng, n):
+    """What rows weigh, or None."""
     match rng.integers(7):
         case 0:
             return rng.integers(0, 3, n).astype(float)

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from benchmarks.faults.hostile import Fit, draw_parameters, draw_weights
+from benchmarks.faults.hostile import Fit, draw_kind, draw_parameters, draw_weights
 
 ROWS_MAX, COLUMNS_MAX = 1200, 25
 CLASSES_MAX = 12  # of numbers; of more the target is one of regression
@@ -29,8 +29,7 @@ def draw_fit(seed):
     is_classifier = len(np.unique(y)) <= CLASSES_MAX
     y = np.unique(y, return_inverse=True)[1] if is_classifier else y
     forests = bool(rng.random() < 0.5)
-    kind = rng.choice(["RandomForest", "ExtraTrees"] if forests else ["DecisionTree", "ExtraTree"])
-    kind += "Classifier" if is_classifier else "Regressor"
+    kind = draw_kind(rng, forests, is_classifier)
     params = draw_parameters(rng, is_classifier, forests, 1, plain.shape[1], y)
     return Fit(kind, params, plain, y, draw_weights(rng, len(y)), plain)
 

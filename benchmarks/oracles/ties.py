@@ -352,12 +352,10 @@ def first_difference(ours, theirs, training):
         is_limit |= splits is ours and training.can_part_zeros(rows)
         verdict = "limit" if is_limit else "wrong"
         return Judged(node, len(rows), "pure" if training.is_pure(rows) else verdict)
-    scores = []
-    for tree in (ours, theirs):
-        left = training.goes_left(rows, training.key(tree, node, rows))
-        scores.append(training.score(rows[left], rows[~left]))
-    if training.parts_zeros(rows, left):
+    sides = [training.goes_left(rows, training.key(tree, node, rows)) for tree in (ours, theirs)]
+    if training.parts_zeros(rows, sides[1]):
         return Judged(node, len(rows), "limit")
+    scores = [training.score(rows[left], rows[~left]) for left in sides]
     return Judged(node, len(rows), "tie" if scores[0] == scores[1] else "wrong")
 
 
@@ -369,7 +367,8 @@ def why_different(ours, theirs, training):
     str
         The verdict on the first difference: "tie", "pure" or "wrong"; "limit" if rounding decides
         whether a split is legal, and both trees replay; best first, where nodes of the same
-        number may be others, "tie" if both trees replay.
+        number may be others, "tie" if both trees replay, and "limit" if ours alone does by Poisson
+        deviance, where a cut may leave zeros alone.
     """
     if any(node.is_wrong for node in replay(ours, training)):
         return "wrong"
@@ -377,7 +376,8 @@ def why_different(ours, theirs, training):
     verdict = "tie" if best_first else first_difference(ours, theirs, training).verdict
     if best_first or verdict == "wrong":
         if any(node.is_wrong for node in replay(theirs, training)):
-            return "limit" if training.can_part_zeros(training.rows) else "wrong"
+            by_zeros = best_first and training.can_part_zeros(training.rows)
+            return "limit" if by_zeros else "wrong"
         return "tie" if best_first else "limit"
     return verdict
 

@@ -105,7 +105,7 @@ class Stack:
             return learner.fit(features, target)
         folds = GroupKFold(min(FOLDS, len(np.unique(groups))))
         learner.cv = list(folds.split(features, groups=groups))  # not rows, one by one
-        learner.fit(features, target).cv = None
+        learner.fit(features, target).cv = None  # nor are the folds kept with the model
         return learner
 
     def _features(self, outputs, cast):
