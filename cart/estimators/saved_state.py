@@ -1,13 +1,22 @@
 """Estimators in files and pickles: what they save, and how it is checked when it is loaded."""
 
 import os
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cart.files import checksum_of, is_storable, read, require, storable, with_state, write
+from cart.files import (
+    checksum_of,
+    checksum_of_text,
+    is_storable,
+    read,
+    require,
+    storable,
+    with_state,
+    write,
+)
 from cart.tree.tree import Tree
 
 _PLAIN = (str, int, type(None))
@@ -80,13 +89,23 @@ def _is_default(estimator, name, value):
 
 def _checksum_of(state):
     """The checksum of a pickled state, without what has no form in a file, or a checksum itself."""
-    sums = []
-    for name, value in state.items():
-        try:
-            sums.append((name, checksum_of(value, without=(Tree, SavedState))))
-        except TypeError:
-            sums.append((name, ""))
-    return checksum_of(sums)
+    sums = [
+        _sum_of_plain(name, value) if type(value) in _PLAIN else _sum_of(name, value)
+        for name, value in state.items()
+    ]
+    return checksum_of_text(f"[{', '.join(sums)}]")
+
+
+def _sum_of(name, value):
+    """The checksum of an attribute beside its name, as older versions described the two."""
+    try:
+        total = checksum_of(value, without=(Tree, SavedState))
+    except TypeError:
+        total = ""
+    return repr({"tuple": [name, total]})
+
+
+_sum_of_plain = lru_cache(1000, typed=True)(_sum_of)  # the trees of a forest have them in common
 
 
 def load(path: str | os.PathLike, mmap: bool = True) -> Any:

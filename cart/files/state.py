@@ -141,7 +141,8 @@ def checksum_of(value: Any, without: tuple[type, ...] = ()) -> str:
     TypeError
         As `describe`.
     """
-    is_plain = type(value) in _PLAIN  # as most attributes of an estimator are
+    # As most attributes of an estimator are.
+    is_plain = type(value) in _PLAIN or (type(value) is float and math.isfinite(value))
     return checksum_of_text(repr(value if is_plain else _Summer(without).content_of(value, "")))
 
 
@@ -205,8 +206,9 @@ class _Writer:
         if array.dtype == object:
             items = [self.content_of(item, path) for item in array.ravel().tolist()]
             return {"objects": items, "shape": list(array.shape)}
-        as_it_is = array.dtype.newbyteorder("<").str
-        tensor = np.require(array, array.dtype.newbyteorder("="), "CA")
+        as_it_is, tensor = _in_file(array.dtype), array
+        if not (array.flags.carray and array.dtype.isnative):
+            tensor = np.require(array, array.dtype.newbyteorder("="), "CA")
         if array.dtype.kind == "U" and array.itemsize:
             tensor = tensor[..., np.newaxis].view(np.uint32)
         elif array.dtype.kind in "mM":
@@ -242,6 +244,12 @@ class _Summer(_Writer):
 
     def _keep(self, tensor, path):
         return tensor.shape, digest_of(tensor)
+
+
+@lru_cache(1000)
+def _in_file(dtype):
+    """What a file says of a dtype: how bytes are ordered there."""
+    return dtype.newbyteorder("<").str
 
 
 def _as_array(value):
