@@ -1,4 +1,4 @@
-"""How kernels are compiled: the decorators, which numba's own stand behind."""
+"""Decorators that compile kernels, on top of numba's own."""
 
 import functools
 import gc
@@ -17,21 +17,21 @@ from cart.jit.private_hooks import HOOKS
 from cart.jit.unsigned_indices import count_from_the_start
 
 # error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
-# (ten times faster in the scan). No fastmath: the order of additions is part of the model.
+# (which makes the scan ten times faster). No fastmath: the order of additions is part of the model.
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
-# Hot helpers only read and write arrays they are given. Switching numba's reference counting
-# off there doubles the speed of small nodes.
+# Kernels only read and write arrays that they are given, so they need no reference counting.
+# Switching it off doubles the speed of small nodes.
 if HOOKS["no_counting"]:
     _OPTIONS["_nrt"] = False
 
-# Kernels are called by kernels; only entry kernels by Python. Doing without the wrappers for
-# Python, which unpack dozens of arrays, saves a fifth of the time of compilation.
+# Python calls entry kernels only; other kernels are called by kernels. Without their wrappers for
+# Python, which unpack dozens of arrays, compiling takes a fifth less time.
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
 
 class _Compiler(Compiler):
-    """numba's compiler, without Python's search for garbage among all that it has to keep."""
+    """numba's compiler with garbage collection off: it would search a large heap in vain."""
 
     def define_pipelines(self):
         return count_from_the_start(super().define_pipelines())
@@ -51,9 +51,11 @@ _ENTRY = {"no_cfunc_wrapper": True, "pipeline_class": _Compiler, **_OPTIONS}
 
 
 class _Part(codegen.JITCodeLibrary):
-    """The code of an inner kernel: written down, and left to the entry kernel that it becomes a
-    part of. numba would optimise it and turn it into machine code, then do so again with everything
-    that calls it, which is much of the time of compilation."""
+    """The code of an inner kernel, which is only compiled as a part of the entry kernels.
+
+    numba would optimise it and generate machine code for it, then do so again with everything that
+    calls it. That takes much of the time of compilation.
+    """
 
     def _optimize_final_module(self):
         pass
@@ -63,7 +65,7 @@ class _Part(codegen.JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name):
-        return 0  # nobody calls it but by name
+        return 0  # kernels call it by name, never through a pointer
 
     @property
     def codegen(self):
@@ -71,7 +73,7 @@ class _Part(codegen.JITCodeLibrary):
 
 
 class _PartsCodegen:
-    """numba's code generator, which has no machine code of a part to tell of its environment."""
+    """numba's code generator without `set_env`, as a part has no machine code to set it in."""
 
     def __init__(self, whole):
         self._whole = whole
@@ -95,10 +97,10 @@ if HOOKS["parts"]:
 
 
 def kernel(function, **options):
-    """Compile a kernel that kernels call.
+    """Compile a kernel that other kernels call.
 
-    numba would compile it anew for every constant that it is given, also for the 0 that a variable
-    begins with. So constants are passed like all other values.
+    numba would compile it again for every constant argument, even for a variable that starts as 0.
+    So constants are passed like all other values.
     """
     dispatcher = numba.njit(**_INNER, **options)(function)
     if HOOKS["constants"] and not numba.config.DISABLE_JIT:
@@ -110,14 +112,14 @@ def kernel(function, **options):
 
 
 def inline_kernel(function):
-    """Compile a kernel that becomes a part of each that calls it."""
+    """Compile a kernel that is inlined into its callers."""
     return kernel(function, forceinline=True)
 
 
 def entry_kernel(function):
-    """Compile a kernel that Python calls, and keep it on disk where there is a place for it.
+    """Compile a kernel that Python calls, and keep it on disk if a folder can be written to.
 
-    Ctrl-C is heard when it is compiled: numba would make another error of it.
+    Ctrl-C takes effect after compilation: numba would turn it into another error.
     """
     dispatcher = numba.njit(**_ENTRY)(function)
     if not numba.config.DISABLE_JIT:
@@ -133,7 +135,7 @@ def _refuse(name, arguments, named):
 
 
 def dispatch(function):
-    """Have `function(obj, ...)`, which has words and no body, call obj's method of that name.
+    """Make `function(obj, ...)`, which has a docstring but no body, call obj's method of that name.
 
     `obj` is a NamedTuple. Kernels specialise per class and are still cached on disk; with
     NUMBA_DISABLE_JIT=1 the same code is plain Python.
@@ -153,9 +155,9 @@ def dispatch(function):
 
 
 def like(other):
-    """Have a class take what methods it does not have from another one.
+    """Class decorator: copy the methods of `other` that the class does not define itself.
 
-    Kernels are given NamedTuples, which inherit the fields of others with their methods.
+    Kernels are given NamedTuples, which cannot inherit methods without inheriting fields as well.
     """
 
     def take_over(cls):

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: kept for the sources, versions and CPU that they were compiled for."""
+"""Cache of compiled kernels on disk, valid for the sources, versions and CPU they are made for."""
 
 import functools
 import glob
@@ -24,19 +24,19 @@ _WEEK = 7 * 24 * 3600.0  # seconds
 
 
 class KernelFiles:
-    """Files of a kernel, one for each stamp and key, which are str, that it is compiled for.
+    """The files of a kernel: one for each pair of stamp and key (str) that it is compiled for.
 
         NAME.STAMP.KEY.nbc:  checksum of stamp, key and code | code, a pickle
 
-    There is no index that could be damaged, or lose what another process writes. A file that is cut
-    off, damaged or in another's place has a wrong checksum: it is as good as none.
+    There is no index that could be damaged, or lose what another process writes. A file that is
+    truncated, damaged or in another file's place has a wrong checksum and is ignored.
 
     Parameters
     ----------
     name : str
         Of the kernel.
     folders : sequence of Folder
-        To read from, in turn; what is kept goes to the first that takes it.
+        They are read in turn. Files are written to the first that accepts them.
     """
 
     def __init__(self, name, folders):
@@ -44,7 +44,7 @@ class KernelFiles:
         self._folders = folders
 
     def load(self, stamp, key):
-        """What is kept, or None."""
+        """Return what was saved for a stamp and key, or None."""
         name = self._file(stamp, key)
         for folder in self._folders:
             content = memoryview(folder.read(name) or b"")
@@ -54,12 +54,12 @@ class KernelFiles:
         return None
 
     def save(self, stamp, key, data):
-        """Keep data, and drop what is old.
+        """Save data, and delete old files.
 
         Raises
         ------
         OSError
-            No folder takes it.
+            If no folder accepts the file.
         """
         code = dumps(data)
         content = _checksum(stamp, key, code) + code
@@ -78,7 +78,7 @@ class KernelFiles:
         return f"{self._name}.{stamp[:16]}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"
 
     def _drop_old(self, folder, stamp):
-        """Drop files of a week ago that were compiled from other sources, or left unfinished."""
+        """Delete files over a week old that are unfinished or come from other sources."""
         current = os.path.join(folder, f"{self._name}.{stamp[:16]}.")
         for path in glob.glob(os.path.join(glob.escape(folder), f"{self._name}.*.nbc*")):
             if not (path.startswith(current) and path.endswith(".nbc")):
@@ -88,12 +88,12 @@ class KernelFiles:
 
 
 class KernelCache(NullCache):
-    """What numba asks for a kernel that is compiled already, and gives a compiled one to keep.
+    """The cache in which numba looks for a compiled kernel, and to which it saves one.
 
-    numba's own looks at the kernel's file alone: after an edit of what the kernel calls it goes on
-    with the old code. It also installs all that it knows about compiling before it reads a kernel,
-    in every process; kernels without reference counting need none of it, and where one has to be
-    compiled after all, the compiler installs it itself.
+    numba's own cache checks the kernel's file only: after an edit of something that the kernel
+    calls, it still returns the old code. It also refreshes numba's registries of types and
+    functions before it loads a kernel, in every process. Kernels without reference counting do not
+    need that, and if one has to be compiled after all, the compiler does it itself.
     """
 
     def __init__(self, function):
@@ -121,8 +121,10 @@ class KernelCache(NullCache):
                 warn_not_kept(str(error))
 
     def _place(self, sig, target):
-        """Stamp and key: what the code was made from, and for what. None where that has no name, or
-        where sources were edited since they were imported."""
+        """Stamp and key: which sources the code is made from, and for which types and CPU.
+
+        None if these have no lasting name, or if a source was edited since it was imported.
+        """
         stamp = digest_of(self._function.__module__)
         classes = sorted({*_classes(getattr(sig, "args", sig))})
         digests = [digest_of(module) for module, _ in classes]
@@ -134,7 +136,7 @@ class KernelCache(NullCache):
 
 @functools.cache
 def has_kernels():
-    """Did the package come with kernels?"""
+    """Whether the package came with compiled kernels."""
     return os.path.isdir(OF_THE_WHEEL.path)
 
 
@@ -143,21 +145,26 @@ def _load(files, place):
 
 
 def _reduce(result):
-    """What numba keeps of a compiled kernel, but for what takes most of the space: code that other
-    kernels could be linked with (none calls an entry kernel), which numba only asks whether it has
-    the name that Python calls; and the types of all variables, in words that name files here."""
+    """What numba would save of a compiled kernel, without the two parts that take most space.
+
+    One is the bitcode for linking with other kernels, none of which calls an entry kernel: numba
+    only checks that it has the name that Python calls. The other is the text of the types of all
+    variables, which names files of this machine.
+    """
     reduced = result._reduce()
     match reduced:
         case ((name, "object", (code, bytes())), *others) if isinstance(others[_TYPES], str):
             others[_TYPES] = ""
             stub = f'define void @"{result.fndesc.llvm_cpython_wrapper_name}"() {{ ret void }}'
             return (name, "object", (code, llvm.parse_assembly(stub).as_bitcode())), *others
-    return reduced  # of another numba
+    return reduced  # another version of numba
 
 
 def _classes(arguments):
-    """Module and name of each class of NamedTuple among types of arguments: its methods, which the
-    kernel's module need not import, become part of the kernel."""
+    """Yield the module and name of each NamedTuple class among the types of the arguments.
+
+    Methods of these classes are compiled into the kernel, whose module need not import them.
+    """
     for argument in arguments:
         if isinstance(argument, types.BaseNamedTuple):
             yield argument.instance_class.__module__, argument.instance_class.__qualname__
@@ -171,5 +178,5 @@ def _checksum(stamp, key, code):
     return checksum.digest()
 
 
-_TYPES = 5  # place of the types among the others
+_TYPES = 5  # position of the types in `others`, see `_reduce`
 _N_CHECKSUM = len(_checksum("", "", b""))

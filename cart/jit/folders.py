@@ -1,5 +1,5 @@
-"""Folders that compiled kernels are kept in and read from. To read one is to run it, so they are
-read from where nobody else can have put them."""
+"""Folders that hold compiled kernels. Loading a kernel runs its code, so kernels are only read from
+folders that no other user can write to."""
 
 import functools
 import os
@@ -12,20 +12,21 @@ import numba
 
 
 class Folder(NamedTuple):
-    """A folder that may not be there yet.
+    """A folder, which need not exist yet.
 
     Parameters
     ----------
     path : str
     is_package : bool
-        Who can write into a package can change its sources, so its kernels are as safe as they are.
+        Whether the folder is in the package. Whoever can write there can also change the sources,
+        so that its kernels are as safe as these.
     """
 
     path: str
     is_package: bool
 
     def read(self, name):
-        """Content of a file, or None where there is none that can be trusted."""
+        """Return the content of a file, or None if there is none or it cannot be trusted."""
         with suppress(OSError), open(os.path.join(self.path, name), "rb") as file:
             if self.is_package or not (
                 why_unsafe(os.stat(self.path)) or why_unsafe(os.fstat(file.fileno()))
@@ -34,7 +35,7 @@ class Folder(NamedTuple):
         return None
 
     def write(self, name, content):
-        """Keep a file, the whole of it or nothing."""
+        """Write a file atomically."""
         os.makedirs(self.path, mode=0o755, exist_ok=True)
         why = None if self.is_package else why_unsafe(os.stat(self.path))
         if why:
@@ -51,13 +52,13 @@ class Folder(NamedTuple):
             raise
 
 
-# Kernels that came with a wheel; a checkout has none.
+# Of the kernels that came with a wheel; a checkout has none.
 OF_THE_WHEEL = Folder(os.path.join(os.path.dirname(__file__), "kernels"), True)
 
 
 def folders_of(source):
-    """Where kernels of a source are kept: in NUMBA_CACHE_DIR where that is set, else beside the
-    source, else in the user's cache folder."""
+    """Folders for the kernels of a source file, in order of preference: only NUMBA_CACHE_DIR if
+    that is set; else __pycache__ beside the source, then the user's cache folder."""
     if numba.config.CACHE_DIR:
         return [Folder(os.path.join(numba.config.CACHE_DIR, "cartwood"), False)]
     beside = os.path.join(os.path.dirname(source), "__pycache__")
@@ -66,7 +67,7 @@ def folders_of(source):
 
 
 def why_unsafe(status):
-    """Why a folder or file, of which this is the status, may have another user's code; or None."""
+    """Why a folder or file with this status may hold another user's code; None if it is safe."""
     if os.name != "posix":
         return None
     if status.st_uid not in (0, os.getuid()):
@@ -76,7 +77,7 @@ def why_unsafe(status):
 
 @functools.cache
 def warn_not_kept(why):
-    """One warning for all kernels that cannot be kept.
+    """Warn, once for each reason, that compiled kernels cannot be kept on disk.
 
     Warns
     -----

@@ -1,5 +1,5 @@
-"""Instructions that loops do not become by themselves: prefetch, bits of words, numbers that
-threads share, sorting network."""
+"""Instructions that the compiler does not generate from loops: prefetch, bit counts, atomic
+counters, sorting networks."""
 
 import functools
 from threading import Lock
@@ -14,18 +14,17 @@ from cart.jit.simd import knows
 _IS_PYTHON = getattr(numba.config, "DISABLE_JIT")  # noqa: B009 (numba sets it at run time)
 
 
-_LOCK = Lock()  # of numbers that threads share, in plain Python
+_LOCK = Lock()  # guards atomic counters without the JIT
 
 
 def _instruction(in_python):
-    """An intrinsic, for kernels to call; where these are plain Python, a function that does the
-    same."""
+    """Decorate an intrinsic for kernels; without the JIT, replace it by the function given."""
     return lambda function: in_python if _IS_PYTHON else intrinsic(function)
 
 
-@_instruction(lambda values, at: None)  # there is no telling where Python looks
+@_instruction(lambda values, at: None)  # Python cannot prefetch
 def prefetch(typing_context, values, at):
-    """Have the line of `values` in which its item number `at` lies brought into the cache."""
+    """Bring the cache line that holds values[at] into the cache."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -41,7 +40,7 @@ def prefetch(typing_context, values, at):
 
 @_instruction(lambda word: (int(word) & -int(word)).bit_length() - 1)
 def lowest_bit(typing_context, word):
-    """Place of the lowest bit that a uint64, not 0, has set."""
+    """Position of the lowest bit set in a uint64 other than 0."""
 
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.IntType(1)(1))
@@ -51,7 +50,7 @@ def lowest_bit(typing_context, word):
 
 @_instruction(lambda word: int(word).bit_length() - 1)
 def highest_bit(typing_context, word):
-    """Place of the highest bit that a uint64, not 0, has set."""
+    """Position of the highest bit set in a uint64 other than 0."""
 
     def generate(context, builder, signature, arguments):
         return builder.xor(builder.ctlz(arguments[0], ir.IntType(1)(1)), ir.IntType(64)(63))
@@ -61,7 +60,7 @@ def highest_bit(typing_context, word):
 
 @_instruction(lambda word: int(word).bit_count())
 def count_bits(typing_context, word):
-    """How many bits a uint64 has set."""
+    """The number of bits set in a uint64."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
@@ -77,7 +76,7 @@ def _change(counter, value_of):
 
 
 def _atomically(operation, in_python):
-    """An instruction on the first item of an int64 array, which gives what it was before."""
+    """An atomic operation on the first item of an int64 array that returns its old value."""
 
     @_instruction(in_python)
     def change(typing_context, counter, value):
@@ -90,8 +89,8 @@ def _atomically(operation, in_python):
     return change
 
 
-# Make counter[0], int64, which other threads change too, a number; or add a number to it. Both
-# return what it was. What a thread has written before, those see that meet the number later.
+# Set counter[0] (int64, shared with other threads) to a number, or add a number to it. Both return
+# the old value. Threads that read the new value also see all that this thread wrote before.
 set_at_once = _atomically("xchg", lambda counter, value: _change(counter, lambda before: value))
 add_at_once = _atomically(
     "add", lambda counter, step: _change(counter, lambda before: before + step)
@@ -100,7 +99,7 @@ add_at_once = _atomically(
 
 @_instruction(lambda counter: counter[0])
 def look_at(typing_context, counter):
-    """counter[0] as it is now, see `set_at_once`."""
+    """Read counter[0] atomically, see `set_at_once`."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -111,8 +110,8 @@ def look_at(typing_context, counter):
 
 @_instruction(lambda: True)
 def can_store_chosen(typing_context):
-    """For kernels: does the CPU that they are compiled for know `PlainLanes.store_chosen`, of
-    vectors of 64 bytes? Others must not come there."""
+    """Whether the CPU that kernels are compiled for can do `PlainLanes.store_chosen` on vectors of
+    64 bytes. On other CPUs kernels must not call it."""
 
     def generate(context, builder, signature, arguments):
         return context.get_constant(types.boolean, knows(context, "avx2"))
@@ -128,13 +127,13 @@ def sorting_network(n, widths):
     n : int
         A power of two.
     widths : sequence of int
-        Runs of that many words, already sorted when they were bitonic, become sorted: ascending
-        and descending in turn, the last width ascending.
+        For each width in turn, bitonic runs of that many words are sorted: alternately ascending
+        and descending, and ascending where the width is n.
 
     Returns
     -------
     callable
-        For kernels: `network(keys, first)` sorts keys[first:first + n], an array of uint32.
+        For kernels: `network(keys, first)` sorts keys[first:first + n] of a uint32 array.
     """
     stages = []
     for width in widths:
@@ -170,7 +169,7 @@ def sorting_network(n, widths):
 
 
 def takes_low(i, distance, width):
-    """Does place i take the lower of the words at i and i ^ distance?"""
+    """Whether position i takes the lower of the words at i and i ^ distance."""
     return ((i & distance) == 0) == ((i & width) == 0)
 
 

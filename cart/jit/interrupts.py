@@ -1,4 +1,4 @@
-"""Ctrl-C, held back while what has to be whole is made."""
+"""Hold back Ctrl-C during work that must not be interrupted halfway."""
 
 import functools
 import signal
@@ -8,17 +8,18 @@ from typing import Any, Self
 
 
 class HeldInterrupts:
-    """Holds Ctrl-C back until its block ends; a context manager.
+    """A context manager that holds back Ctrl-C until its block ends.
 
-    The signal comes to the main thread alone: in others nothing is held, or need be. Whoever
-    handled it before handles it then: Python raises KeyboardInterrupt.
+    Python handles signals in the main thread only, so in other threads nothing has to be held. At
+    the end of the block a signal that came is passed to the former handler; Python's own raises
+    KeyboardInterrupt.
 
     Attributes
     ----------
     is_held : bool
-        False hands the signal on at once.
+        If False, the signal is passed on at once.
     came : bool
-        Has it come while it was held?
+        Whether the signal came while it was held back.
     """
 
     is_held = True
@@ -54,7 +55,7 @@ class HeldInterrupts:
 
 
 def uninterrupted(function: Callable) -> Callable:
-    """The function, with Ctrl-C held back until it returns."""
+    """Wrap a function so that Ctrl-C is held back until it returns."""
 
     @functools.wraps(function)
     def call(*args, **named):

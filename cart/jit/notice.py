@@ -1,4 +1,4 @@
-"""One line on standard error where a user waits for kernels to be compiled."""
+"""Print one line to standard error when a user waits for kernels to be compiled."""
 
 import sys
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from threading import Timer
 from time import perf_counter
 
-PATIENCE = 2.0  # seconds of compiling in a process before something is said
+PATIENCE = 2.0  # seconds of compiling in a process before the line is printed
 TEXT = (
     "Cartwood compiles {name} and what else is needed here; that happens once, later fits and "
     "processes find it on disk. `cartwood warm-up` compiles everything ahead."
@@ -14,7 +14,7 @@ TEXT = (
 
 
 class _Waited:
-    """How long this process has compiled."""
+    """How long this process has spent compiling."""
 
     seconds = 0.0
     is_compiling = is_said = False
@@ -22,7 +22,7 @@ class _Waited:
 
 @contextmanager
 def announced(name: str) -> Iterator[None]:
-    """Say once in a process what is compiled, when compiling has taken PATIENCE in all.
+    """Tell the user, once per process, when compiling has taken PATIENCE seconds in total.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""What kernels use that is private to numba: where a version of it lacks some, one warning tells
-what is lost. Trees are the same without."""
+"""Check for the private parts of numba that we use. If a version of numba lacks some, one warning
+tells what is lost; trees are the same without them."""
 
 import inspect
 import warnings
@@ -19,7 +19,7 @@ LOST = {
 
 
 def find_hooks():
-    """Which hooks are there: a dict from the names in LOST to bool."""
+    """Return which hooks numba has: a dict from the names in LOST to bool."""
     return {
         "no_counting": hasattr(DefaultOptions, "_nrt") or "_nrt" in _source_of(DefaultOptions),
         "parts": _has(
@@ -35,7 +35,7 @@ def find_hooks():
 
 
 def warn_of_lost(hooks):
-    """One warning for all hooks that are not there.
+    """Issue one warning for all hooks that are missing.
 
     Warns
     -----

@@ -1,4 +1,4 @@
-"""Functions of kernels as instructions on vectors, lane beside lane."""
+"""Compile functions to vector (SIMD) instructions, written once for all lanes."""
 
 import functools
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from cart.jit.levels import NEEDS
 
-_PERMUTED = 8  # items of 32 bits that CPUs with AVX2 can bring into any order at once
+_PERMUTED = 8  # items of 32 bits that a CPU with AVX2 can permute at once
 _ORDERS = [
     sorted(range(_PERMUTED), key=lambda lane: not bits >> lane & 1)
     for bits in range(1 << _PERMUTED)
@@ -19,78 +19,83 @@ _ORDERS = [
 
 
 def knows(context, feature):
-    """Does the CPU that is compiled for know a set of instructions?"""
+    """Whether the CPU that kernels are compiled for has a set of instructions, such as "avx2"."""
     _, cpu, features = context.codegen().magic_tuple()
     return feature in NEEDS.get(cpu, ()) or f"+{feature}" in features.split(",")
 
 
 class PlainLanes:
-    """What a function decorated with `on_lanes` may do, in plain NumPy.
+    """The operations of functions decorated with `on_lanes`, in plain NumPy.
 
-    Its values are vectors of `n` items, or numbers; they know the operators of arrays.
+    Values are vectors of `n` items, or numbers, and have the operators of arrays. "Flat" means that
+    the shape of an array does not matter.
     """
 
     def __init__(self, n):
         self.n = n
 
     def load(self, array, row=0):
-        """The n items of an array that follow row * n others."""
+        """Load items row * n, ..., row * n + n - 1 of a flat array."""
         return array.ravel()[row * self.n : (row + 1) * self.n].copy()
 
     def store(self, array, values, row=0):
-        """Make them these items."""
+        """Store values where `load` reads them."""
         array.reshape(-1)[row * self.n : (row + 1) * self.n] = values
 
     def load_at(self, array, first):
-        """The n items from a place on of an array, which counts as flat."""
+        """Load the n items from position `first` on of a flat array."""
         return array.reshape(-1)[first : first + self.n].copy()
 
     def store_at(self, array, values, first):
-        """Make them these; whole numbers may have fewer bits than the array's."""
+        """Store values where `load_at` reads them; integers may be narrower than the array's."""
         array[first : first + self.n] = values
 
     def store_chosen(self, array, values, condition, first):
-        """Make the items from a place on those values for which the condition holds, one behind the
-        other; n items are written, what the others become is not said. See
-        `cart.jit.instructions.can_store_chosen`."""
+        """Store the values for which the condition holds, contiguously from position `first` on.
+
+        The rest of the n items there is overwritten with unspecified values. Only some CPUs can do
+        this, see `cart.jit.instructions.can_store_chosen`.
+        """
         chosen = values[condition]
         array[first : first + len(chosen)] = chosen
 
     def count(self, condition):
-        """In how many lanes it holds."""
+        """The number of lanes in which the condition holds."""
         return int(np.count_nonzero(condition))
 
     def is_at_most(self, values, others):
-        """Of whole numbers without a sign."""
+        """Compare unsigned integers: values <= others."""
         return values <= others
 
     def item(self, array, i):
-        """One item, as a number of a row."""
+        """Item i, as a number that can be the `row` of `load`."""
         return array[i]
 
     def same(self, array, i):
-        """One item of an array, which counts as flat, in all lanes."""
+        """Item i of a flat array, in all lanes."""
         return array.reshape(-1)[i]
 
     def number(self, value):
-        """A whole number that was an argument, to count with."""
+        """An integer argument of the function as a number, for counting and positions."""
         return value
 
     def repeat(self, n, step, *carried):
-        """Do `step(k, *carried)` for every k below n, a number of at least 1, with what it gave
-        last; return what it gives at the end, a tuple."""
+        """Do `carried = step(k, *carried)` for k = 0, ..., n - 1; return the last tuple.
+
+        n is a number, at least 1.
+        """
         for k in range(n):
             carried = step(k, *carried)
         return carried
 
     def repeat_until(self, begin, end, step, *carried):
-        """Do `is_last, here, following = step(k, *carried)` for k from `begin` on, where the next
-        is given `following`, until `is_last`, of `any`, or until k is `end`.
+        """Do `is_last, here, following = step(k, *carried)` for k from `begin` on, and carry
+        `following` to the next step. Stop when `is_last`, a result of `any`, is true, or at `end`.
 
         Returns
         -------
         k, *carried
-            The k that was the last, and `here` of it; or `end`, and the last `following`.
+            The k whose step was the last and its `here`; or `end` and the last `following`.
         """
         for k in range(begin, end):
             is_last, here, carried = step(k, *carried)
@@ -99,39 +104,42 @@ class PlainLanes:
         return end, *carried
 
     def everywhere(self, number):
-        """A number in all lanes."""
+        """A vector with a number in all lanes."""
         return number
 
     def choose(self, is_so, one, other):
-        """What `one()` gives if a number is not 0, else what `other()` does, a tuple; only that is
-        done."""
+        """Call `one()` if a number is not 0, else `other()`, and return its result, a tuple."""
         return one() if is_so else other()
 
     def gather_each(self, array, places):
-        """The items at these places of an array, which counts as flat: one by one, of any type.
-        Places are whole numbers without a sign."""
+        """Load the items, of any dtype, at these positions of a flat array, one by one.
+
+        Positions are unsigned integers.
+        """
         return array.ravel()[places]
 
     def gather_rows(self, array, places, width):
-        """For every j below `width`, a power of two, the items at places + j of an array, which
-        counts as flat. What stands side by side is loaded at once: that takes a third of the
-        time of as many gathers."""
+        """A list of the items at places + j of a flat array, for j = 0, ..., width - 1.
+
+        `width` is a power of two. Items that are side by side are loaded together, which takes a
+        third of the time of as many gathers.
+        """
         return [array.ravel()[places + j] for j in range(width)]
 
     def real(self, values):
-        """Whole numbers as single-precision ones."""
+        """Convert integers to float32."""
         return values.astype(np.float32)
 
     def with_bits(self, values):
-        """The single-precision numbers that have these bits."""
+        """The float32 numbers that have these bits."""
         return values.view(np.float32)
 
     def bits(self, values):
-        """The bits of single-precision numbers, as whole ones."""
+        """The bits of float32 numbers, as int32."""
         return values.view(np.int32)
 
     def single(self, values):
-        """Numbers in single precision; what is too large for it is infinite."""
+        """Convert numbers to float32; those that are too large become infinite."""
         with np.errstate(over="ignore"):
             return values.astype(np.float32)
 
@@ -139,7 +147,7 @@ class PlainLanes:
         return values.astype(np.float64)
 
     def where(self, condition, values, others):
-        """The values, one of which may be a number, chosen lane by lane."""
+        """Choose lane by lane between values and others, one of which may be a number."""
         return np.where(condition, values, others)
 
     def any(self, condition):
@@ -147,7 +155,7 @@ class PlainLanes:
 
 
 class _CompiledLanes(PlainLanes):
-    """The same as LLVM's instructions on vectors."""
+    """The operations of `PlainLanes` as LLVM's vector instructions."""
 
     def __init__(self, n, context, builder):
         super().__init__(n)
@@ -155,7 +163,8 @@ class _CompiledLanes(PlainLanes):
         self._context = context
 
     def argument(self, kind, value):
-        """An argument of the function: the data of an array, a number, or a tuple of them."""
+        """Convert an argument of the function: an array to the pointer to its data, a number to a
+        vector, a NamedTuple item by item."""
         if isinstance(kind, types.BaseNamedTuple):
             values = cgutils.unpack_tuple(self.builder, value)
             return kind.instance_class(*map(self.argument, kind.types, values))
@@ -164,7 +173,7 @@ class _CompiledLanes(PlainLanes):
         return self.spread(value)
 
     def spread(self, number):
-        """A vector of one number."""
+        """A vector with an LLVM number in all lanes."""
         vector = ir.Constant(ir.VectorType(number.type, self.n), ir.Undefined)
         for k in range(self.n):
             vector = self.builder.insert_element(vector, number, ir.IntType(32)(k))
@@ -213,10 +222,10 @@ class _CompiledLanes(PlainLanes):
             first = first + _Vector(self, n_chosen)
 
     def _permuted(self, values, lane, bits):
-        """Some items of 32 bits of a wider vector, from a lane on: those whose bits are set first.
+        """Take items of 32 bits of a wider vector, from a lane on, those whose bits are set first.
 
-        bits    0 1 0 0 1 1 0 0        a table has the order for each of 256 such numbers,
-        order   1 4 5 0 2 3 6 7        a byte a lane
+        bits    0 1 0 0 1 1 0 0        a table has the order for each of the 256 patterns,
+        order   1 4 5 0 2 3 6 7        one byte per lane
         """
         builder, kind = self.builder, ir.VectorType(ir.IntType(32), self.n)
         byte = ir.VectorType(ir.IntType(8), self.n)
@@ -340,7 +349,7 @@ class _CompiledLanes(PlainLanes):
             place = builder.extract_element(places.value, number(k))
             at = builder.bitcast(builder.gep(array, [place]), kind.as_pointer())
             parts.append(builder.load(at, align=self._context.get_abi_sizeof(kind.element)))
-        # Of two neighbours a vector that has their items j side by side, and so on.
+        # Join neighbours pairwise, so that their items j are side by side, until one is left.
         n = 1
         while len(parts) > 1:
             order = [side * width * n + j * n + k
@@ -368,14 +377,14 @@ class _CompiledLanes(PlainLanes):
 
 
 def _constant(kind, number):
-    """A number in all lanes of a kind of vector, or as that kind of number."""
+    """A constant of an LLVM type: a vector with the number in all lanes, or a number."""
     if isinstance(kind, ir.VectorType):
         return ir.Constant(kind, [kind.element(number)] * kind.count)
     return kind(number)
 
 
 def _operator(of_reals, of_numbers, *how):
-    """An operator of vectors, or numbers, by LLVM's instructions for reals and whole numbers."""
+    """A binary operator by LLVM's instructions: one for floats, one for integers."""
 
     def operate(self, other):
         kind = self.value.type
@@ -390,7 +399,7 @@ def _operator(of_reals, of_numbers, *how):
 
 
 class _Vector:
-    """A vector of numbers, or a number, of which every operation is an instruction of LLVM."""
+    """A vector of numbers, or a number, whose every operation is an instruction of LLVM."""
 
     def __init__(self, lanes, value):
         self.lanes = lanes
@@ -410,25 +419,26 @@ class _Vector:
 
 
 def on_lanes(n, gives_number=False):
-    """Compile a function of kernels as instructions on vectors, lane beside lane.
+    """Compile a function for kernels to vector instructions.
 
-    The compiler makes vectors of loops only where it can prove that nothing overlaps, and where
-    nothing is looked up.
+    The compiler vectorizes loops only if it can prove that arrays do not overlap, and if nothing is
+    looked up.
 
     Parameters
     ----------
     n : int
         Width of the vectors.
     gives_number : bool
-        Does the function return a whole number?
+        Whether the function returns an integer.
 
     Returns
     -------
     decorator
-        Of a `function(lanes, *arguments)` that does its work by `lanes`, a `PlainLanes`, and has no
-        branches but theirs. Arguments are contiguous arrays, numbers, which arrive as vectors, and
-        NamedTuples of them. It returns a number if it is to, else `lanes.any(condition)` or
-        nothing. Kernels call it as `function(*arguments)`.
+        Of a `function(lanes, *arguments)` that does all its work by the methods of `lanes`, a
+        `PlainLanes`, and has no branches but theirs. Arguments are contiguous arrays, numbers,
+        which arrive as vectors, and NamedTuples of these. The function returns a number if
+        `gives_number`, else `lanes.any(condition)` or nothing. Kernels call it as
+        `function(*arguments)`.
     """
 
     def decorate(function):

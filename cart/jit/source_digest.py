@@ -1,7 +1,7 @@
-"""What a kernel is compiled from: a digest of its module and of all of ours that it imports.
+"""Digest of the sources that a kernel is compiled from: its module and all of ours it imports.
 
 kernel's module --> modules of what it calls --> modules of what those call ...
-(an arrow is an import; an edit of any of these files gives another digest)
+(an arrow is an import; editing any of these files changes the digest)
 """
 
 import functools
@@ -18,12 +18,13 @@ from cart.jit import SOURCES_READ_SINCE
 from cart.jit.folders import warn_not_kept
 
 _OURS = ("cart", "forest", "importance")
-# Imports, in lines without indent. To parse all sources takes half a second, this a millisecond.
+# Matches imports at the top level. Parsing all sources takes half a second, this a millisecond.
 _IMPORT = re.compile(rb"\nfrom +([\w.]+) +import *(\([^)]*\)|.*)|\nimport +(.*)")
 _COMMENT = re.compile(rb"#.*")
 _OPTIONS = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT")
-# What else code is made from. The CPU is known to numba's code generator. Python's minor version
-# decides how compiled code calls it, NumPy's which of numba's functions are compiled.
+# What else the code depends on, besides the CPU, which the key has from numba's code generator:
+# Python's minor version decides how compiled code calls it, NumPy's which of numba's functions are
+# compiled.
 FITS = {
     "Python": sys.implementation.cache_tag,
     "numba": numba.__version__,
@@ -35,8 +36,8 @@ _VERSIONS = repr([FITS, *(getattr(numba.config, option, None) for option in _OPT
 
 @functools.cache
 def digest_of(module):
-    """Digest of the sources of an imported module and of those it imports, transitively, from its
-    own package and ours.
+    """Digest of the sources of an imported module and of all that it imports, transitively, from
+    its own package and ours.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def digest_of(module):
     Returns
     -------
     str or None
-        None where a source cannot be read, or is no longer the one that was imported.
+        None if a source cannot be read, or may have changed since it was imported.
     """
     packages = {*_OURS, module.partition(".")[0]}
     sources, to_read = {}, [module]
@@ -66,7 +67,7 @@ def digest_of(module):
 
 
 def imported_names(source):
-    """Dotted names that a source, in bytes, imports when it is imported: modules, and what it takes
+    """Yield the dotted names that a source (bytes) imports at its top level: modules, and names
     from them."""
     for origin, names, modules in _IMPORT.findall(b"\n" + source):
         if origin:
@@ -78,7 +79,7 @@ def imported_names(source):
 
 @functools.cache
 def _read(module):
-    """Digest of a module's source, and the names that it imports; None where it cannot be told."""
+    """Digest of a module's source and the names that it imports; None if this is uncertain."""
     path = getattr(sys.modules[module], "__file__", None) or ""
     try:
         with open(path if path.endswith(".py") else "", "rb") as file:
@@ -86,7 +87,7 @@ def _read(module):
     except OSError:
         warn_not_kept(f"{module} has no source that can be read")
         return None
-    # Of its content on POSIX; Windows has the time of creation there.
+    # st_ctime is the time of the last change on POSIX, but that of creation on Windows.
     changed = status.st_ctime if os.name == "posix" else status.st_mtime
     if changed > SOURCES_READ_SINCE:
         return None

@@ -1,7 +1,7 @@
-"""Indices of kernels count from the start: there is no item -1.
+"""A numba pass that makes the indices of kernels unsigned: there is no item -1.
 
-To numba, as to NumPy, an index below 0 counts from the end, so that every access first finds out
-whether it is. Our kernels never count from the end, and do without.
+In numba, as in NumPy, a negative index counts from the end, so that every access first checks the
+sign. Our kernels never count from the end and do not need the check.
 """
 
 from numba import types
@@ -12,7 +12,7 @@ from numba.core.typed_passes import NopythonRewrites
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class _CountFromTheStart(FunctionPass):
-    """Take the whole numbers that arrays are indexed by for unsigned ones."""
+    """Type the integers that index arrays as unsigned."""
 
     _name = "indices_count_from_the_start"
 
@@ -28,7 +28,7 @@ class _CountFromTheStart(FunctionPass):
 
 
 def count_from_the_start(pipelines):
-    """Have numba's pipelines compile kernels whose indices count from the start."""
+    """Add the pass to numba's pipelines, and return them."""
     for pipeline in pipelines:
         pipeline.add_pass_after(_CountFromTheStart, NopythonRewrites)
         pipeline.finalize()

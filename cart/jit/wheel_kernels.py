@@ -11,20 +11,20 @@ _FILE = "fits.json"
 
 
 def write_fits(folder: str, levels: list[str]) -> None:
-    """Say beside kernels what they fit.
+    """Record in a folder of kernels what they were compiled for.
 
     Parameters
     ----------
     folder : str
     levels : list of str
-        Of CPUs.
+        Levels of CPUs.
     """
     with open(os.path.join(folder, _FILE), "w") as file:
         json.dump({**FITS, "CPUs": levels}, file, indent=1)
 
 
 def in_words() -> str:
-    """One line: what kernels the installed package came with, and whether they are used."""
+    """One line that says which kernels came with the package, and whether they are used."""
     fits = {}
     with suppress(OSError, ValueError), open(os.path.join(OF_THE_WHEEL.path, _FILE)) as file:
         fits = json.load(file)

@@ -1,1 +1,1 @@
-"""Algorithms that know nothing of trees: sorting, random numbers, order of floats, threads."""
+"""Algorithms that know nothing of trees: sorting, random numbers, float ordering, threads."""

@@ -1,4 +1,4 @@
-"""Floating-point values as whole numbers in the same order, and which of them are whole.
+"""Map floating-point values to integers in the same order; test for whole numbers.
 
 value      -inf ...  -1.0  ... -0.0  0.0 ...  1.0  ...  inf      nan
 ordinal    -2139095040   -1065353216   0   0   1065353216  2139095040   TOP
@@ -8,21 +8,21 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 
-# Of a missing value; above all others.
+# The ordinal of a missing value, above all others.
 TOP = np.int32(0x7FFFFFFF)
-# Up to which double precision has every whole number: sums below it are exact.
+# Double precision represents every whole number up to this: sums below it are exact.
 WHOLE_MAX = 2.0**53
 _INFINITY_BITS = np.int32(0x7F800000)
 
 
 def are_whole(numbers):
-    """Are all numbers of an array whole?"""
+    """Whether all numbers in an array are whole."""
     return _are_whole(np.ascontiguousarray(numbers, np.float64).reshape(-1))
 
 
 def sums_are_exact(weights):
-    """Are the sums of weights, (n_rows,) or (n_trees, n_rows), exact in any order: whole numbers
-    below `WHOLE_MAX`?"""
+    """Whether weights, (n_rows,) or (n_trees, n_rows), have sums that are exact in any order: they
+    are whole numbers and their totals are below `WHOLE_MAX`."""
     return are_whole(weights) and weights.sum(axis=-1).max() < WHOLE_MAX
 
 
@@ -36,12 +36,12 @@ def _are_whole(numbers):
 
 @inline_kernel
 def ordinal_of(bits):
-    """Place of a float32 value among all: equal for both zeros, TOP for nan.
+    """Return the position of a float32 among all values: 0 for both zeros, TOP for nan.
 
     Parameters
     ----------
     bits : int32
-        Its bits.
+        The bits of the value.
 
     Returns
     -------
@@ -55,15 +55,15 @@ def ordinal_of(bits):
 
 @inline_kernel
 def bits_of(ordinal):
-    """Bits of the float32 value in that place, int32."""
+    """Return the bits, int32, of the float32 value that has this ordinal."""
     return ordinal if ordinal >= 0 else np.int32(-ordinal | ~TOP)
 
 
 @inline_kernel
 def ordered(bits, n_bits):
-    """A whole number that orders values as their bits do, 32 or 64 of them, in a uint64.
+    """Map the bits of a float (32 or 64, in a uint64) to an unsigned integer in the same order.
 
-    It is one for both zeros.
+    Both zeros are mapped to the same number.
     """
     sign = np.uint64(1) << np.uint64(n_bits - 1)
     if bits > sign:
@@ -73,7 +73,7 @@ def ordered(bits, n_bits):
 
 @inline_kernel
 def bits_in_order(number, n_bits):
-    """The bits of the value that `ordered` gives this number."""
+    """Return the bits of the float that `ordered` maps to this number."""
     sign = np.uint64(1) << np.uint64(n_bits - 1)
     if number & sign:
         return number ^ sign

@@ -1,14 +1,14 @@
-"""Memory that was freed, given back to the system."""
+"""Return freed memory to the operating system."""
 
 import ctypes
 from functools import cache
 
-_MUCH = 1 << 26  # bytes: less is soon used again, and took little time to get
+_MUCH = 1 << 26  # bytes: less is soon reused, and cheap to allocate
 
 
 @cache
 def _trim():
-    """The C library's function, or None where it has none: glibc alone keeps so much."""
+    """The C library's `malloc_trim`, or None: only glibc, which keeps so much memory, has it."""
     try:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):  # TypeError: Windows
@@ -16,10 +16,10 @@ def _trim():
 
 
 def give_back(n_bytes):
-    """Have the C library give back what was freed, after work on tables of so many bytes.
+    """Make the C library release freed memory, after work on tables of `n_bytes` bytes.
 
-    It keeps arrays of up to 32 MB for what comes next, in every thread: with large tables, as much
-    as half of the table.
+    glibc keeps freed arrays of up to 32 MB for reuse, in every thread. With large tables that can
+    add up to half the size of the table.
     """
     if n_bytes >= _MUCH and (trim := _trim()) is not None:
         trim(0)

@@ -1,8 +1,8 @@
-"""The Mersenne Twister as NumPy's `RandomState` has it: for each seed, draws below a bound.
+"""NumPy's `RandomState` for many seeds at once: bounded draws from the Mersenne Twister.
 
-For a few draws `RandomState` spends most of its time on getting ready, for many on asking whether a
-word is made yet and whether it is to be passed over. This is its generator, MT19937 (Matsumoto and
-Nishimura 1998), with loops that become instructions on vectors.
+For a few draws, `RandomState` spends most of its time on initialization; for many, on checks of
+whether the next word has been generated and must be rejected. This is the same generator, MT19937
+(Matsumoto and Nishimura 1998), in loops that the compiler vectorizes.
 """
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel
 
 _LENGTH, _MIDDLE = 624, 397
-_SIDE_BY_SIDE = 8  # states that are filled so, as a word waits for the one before
+_SIDE_BY_SIDE = 8  # states initialized together, as every word of a state needs the one before
 
 
 def first_draws(seeds, high):
-    """What `RandomState(seed).randint(high)` says for each seed.
+    """Return what `RandomState(seed).randint(high)` draws, for each seed.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def first_draws(seeds, high):
 
 
 def counts_below(seeds, high, n_draws, dtype=np.float64):
-    """How often each number is among `RandomState(seed).randint(0, high, n_draws)`, for each seed.
+    """Count each number in `RandomState(seed).randint(0, high, n_draws)`, for each seed.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def counts_below(seeds, high, n_draws, dtype=np.float64):
     high : int, from 1 to 2**32
     n_draws : int
     dtype : dtype, default=float64
-        Of the counts, as weights are; another takes less memory.
+        Of the counts. The default is that of weights; a narrower one takes less memory.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def _create_scratch():
 
 @inline_kernel
 def _begin(states, seeds):
-    """Fill the state of every seed."""
+    """Initialize the state for every seed."""
     for k in range(seeds.shape[0]):
         states[k, 0] = seeds[k]
     for i in range(1, _LENGTH):
@@ -71,8 +71,8 @@ def _begin(states, seeds):
 
 @inline_kernel
 def _make_words(state, words):
-    """Make the next state, and the words that follow from it."""
-    n_before = _LENGTH - _MIDDLE  # whose partners are of the old state
+    """Advance the state and write the words that it generates."""
+    n_before = _LENGTH - _MIDDLE  # these words have their partners in the old state
     for i in range(n_before):
         state[i] = _mixed(state[i], state[i + 1], state[i + _MIDDLE])
     for i in range(n_before, _LENGTH - 1):
@@ -95,7 +95,7 @@ def _mixed(word, following, partner):
 
 @inline_kernel
 def _keep_words(words, mask, last):
-    """Cut words to the bits of `mask`, pass over those above `last`, and return how many stay."""
+    """Mask words, drop those above `last`, and return how many are kept."""
     n = 0
     for i in range(_LENGTH):
         word = words[i] & mask
@@ -106,7 +106,7 @@ def _keep_words(words, mask, last):
 
 @inline_kernel
 def _mask_of(last):
-    """All bits up to the highest of `last`, uint32."""
+    """A mask, uint32, of all bits up to the highest bit set in `last`."""
     mask = np.uint64(last)
     for shift in (1, 2, 4, 8, 16):
         mask |= mask >> np.uint64(shift)
@@ -115,9 +115,9 @@ def _mask_of(last):
 
 @entry_kernel
 def _draw(seeds, high, n_draws, scratch, drawn, counts):
-    """Draw from each stream: `drawn` gets the last number, `counts` all if it has room for them.
+    """Draw from each seed's stream: `drawn` gets the last number, `counts` all if it has columns.
 
-    `scratch` has room for the states, and words of one.
+    `scratch` has room for the states, and for the words of one.
     """
     words = scratch[_SIDE_BY_SIDE]
     last = np.uint64(high - 1)

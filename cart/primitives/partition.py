@@ -1,12 +1,13 @@
-"""Stable partition: what goes left, then what goes right, each in its present order.
+"""Stable partition: items that go left, then items that go right, each in their present order.
 
     items  = [ a B c D E f ]        capitals go right
-             ---------------->      left ones are written behind each other, right ones kept apart
+             ---------------->      left ones are packed at the front, right ones put in `spare`
     items  = [ a c f | . . . ]      spare = [ B D E ]
     items  = [ a c f | B D E ]
 
-Branch-free: which way an item goes is unpredictable, so both places are written and one of the two
-ends moves on. Of words whose codes are at hand sixteen are divided at once, where the CPU can.
+The loop is branch-free, since the way an item goes is unpredictable: every item is written to both
+places, and only one of the two ends moves on. Words that come with their codes are divided sixteen
+at a time, where the CPU can.
 """
 
 import numpy as np
@@ -15,27 +16,27 @@ from cart.jit.decorators import dispatch, inline_kernel
 from cart.jit.instructions import can_store_chosen
 from cart.jit.simd import on_lanes
 
-_WIDTH = 16  # words of 32 bits that are divided at once
+_WIDTH = 16  # words of 32 bits, divided at once
 
 
 @dispatch
 def goes_left(sides, i, item):
-    """Does the item in place i go left? As 0 or 1, or a bool."""
+    """Whether the item at position i goes left, as 0 or 1 or as a bool."""
 
 
 @inline_kernel
 def partition(sides, source, n, target, spare):
-    """Write source[:n] into target[:n], left | right; return how many go left.
+    """Write source[:n] to target[:n], left items first; return how many go left.
 
     Parameters
     ----------
     sides : NamedTuple with the method `goes_left`
     source, target : ndarray of shape (at least n,)
-        May be one.
+        May be the same array.
     n : int
     spare : ndarray of shape (at least n,)
     """
-    n_left = np.int64(0)  # in plain Python, bytes that are added up from 0 stay bytes
+    n_left = np.int64(0)  # without the JIT, a sum that began with the int 0 would stay uint8
     n_right = np.int64(0)
     for i in range(n):
         item = source[i]
@@ -51,7 +52,7 @@ def partition(sides, source, n, target, spare):
 
 @inline_kernel
 def partition_words(words, codes, step, last, spare):
-    """Divide words in place: left are those with code + step <= last, in 32 bits without a sign.
+    """Divide words in place: those with code + step <= last, in uint32 arithmetic, go left.
 
     Parameters
     ----------
@@ -77,8 +78,8 @@ def partition_words(words, codes, step, last, spare):
 
 @on_lanes(_WIDTH, gives_number=True)
 def divide_block(lanes, words, codes, step, last, spare, first, n_left):
-    """Divide words[first:first + 16], of which `n_left` of those before have gone left: these to
-    the front of `words`, the others to `spare`; return how many go left."""
+    """Divide words[first:first + 16], where `n_left` of the words before have gone left: left ones
+    go to the front of `words`, the others to `spare`. Return how many go left."""
     first, n_left = lanes.number(first), lanes.number(n_left)
     mine = lanes.load_at(words, first)
     code = lanes.load_at(codes, first) + step
@@ -90,7 +91,7 @@ def divide_block(lanes, words, codes, step, last, spare, first, n_left):
 
 @inline_kernel
 def divide_each(words, codes, step, last, spare, first, n_left):
-    """Divide words[first:] one by one; return how many go left in all."""
+    """Divide words[first:] one by one; return how many of all words go left."""
     n_right = first - n_left
     for i in range(first, words.shape[0]):
         word, code = words[i], (np.int64(codes[i]) + np.int64(step)) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar in terminal and notebook, or a callback."""
+"""Report the progress of long work by a bar, in a terminal or notebook, or a callback."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 class Progress(NamedTuple):
-    """How far the work is, as a callback sees it."""
+    """How far the work has got, as a callback sees it."""
 
     n_done: int
-    n_total: int | None  # None: as many as it takes
-    seconds: float  # since it began
-    what: str = ""  # the part of the work that is under way, where it has several
+    n_total: int | None  # None: not known in advance
+    seconds: float  # since the work began
+    what: str = ""  # the current part of the work, if it has several
 
     @property
     def rate(self) -> float:
@@ -26,7 +26,7 @@ class Progress(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """At the present rate; None where nobody knows."""
+        """Seconds left at the present rate; None if the total is not known."""
         return None if self.n_total is None else (self.n_total - self.n_done) / self.rate
 
 
@@ -36,24 +36,25 @@ class ProgressReporter:
     Parameters
     ----------
     n_total : int or None
-        None: as many as it takes.
+        None if not known in advance.
     unit : str
         What a step is.
     verbose : int
-        Above 0 there is a bar, by tqdm where it is installed; else a line for every tenth, with the
-        time left (for every hundred where the total is not known), on standard error both.
+        Above 0, progress is shown on standard error: by a bar of tqdm if that is installed, else by
+        a line for every tenth of the work with the time left (for every hundred steps if the total
+        is not known).
     callback : callable or None
-        Called with a Progress after every step; by returning False it asks for an end.
+        Called with a Progress after every step. It may return False to ask for a stop.
 
     Raises
     ------
     TypeError
-        If the callback cannot be called.
+        If the callback is not callable.
 
     Attributes
     ----------
     is_stopped : bool
-        Has the callback asked for an end?
+        Whether the callback has asked for a stop.
     """
 
     def __init__(
@@ -85,9 +86,9 @@ class ProgressReporter:
             self._bar.close()
 
     def step(self) -> None:
-        """One more step is done."""
+        """Count one more step as done, and report it."""
         if not self._verbose and self._callback is None:
-            return  # nobody looks
+            return
         with self._lock:
             self._n_done += 1
             if self._bar is not None:
@@ -97,7 +98,7 @@ class ProgressReporter:
                 self._print(progress)
             if self._callback is not None:
                 answer = self._callback(progress)
-                is_end = answer is False or answer is np.False_  # None is no answer
+                is_end = answer is False or answer is np.False_  # not falsy: None means go on
                 self.is_stopped = self.is_stopped or is_end
 
     def _print(self, progress):
@@ -114,7 +115,7 @@ def watched(
     items: Iterable[T], n_total: int, unit: str, verbose: int = 0,
     callback: Callable[[Progress], object] | None = None,
 ) -> Iterator[T]:  # fmt: skip
-    """Items as they come, each reported as a step once it has been dealt with."""
+    """Yield items, and report each as a step once the caller asks for the next."""
     with ProgressReporter(n_total, unit, verbose, callback) as watch:
         for item in items:
             yield item

@@ -1,15 +1,15 @@
-"""Radix sort of keys by some of their bits, least significant digit first; stable.
+"""Stable radix sort of keys by some of their bits, least significant digit first.
 
     keys:   ...... | digit 2 | digit 1 | digit 0 | <- shift -> |
                    `-------------- n_bits ------'
 
-All digits are counted before anything moves: the counts do not depend on the order. A digit that
-is the same in all keys is passed over. Of the others each is one pass from array to array:
+All digits are counted before any key moves, as the counts do not depend on the order. A digit that
+is the same in all keys is skipped. Each of the others takes one pass from array to array:
 
     digit counted   0:2 1:1 2:3        how many keys have it
-    first places    0:0 1:2 2:3        how many have a lower one
+    first places    0:0 1:2 2:3        how many keys have a lower one
     source = [ 2a 0a 2b 1a 0b 2c ]
-    target = [ 0a 0b 1a 2a 2b 2c ]     every key in its digit's next place
+    target = [ 0a 0b 1a 2a 2b 2c ]     every key goes to the next place of its digit
 """
 
 import numpy as np
@@ -18,9 +18,9 @@ from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 
 _DIGIT_BITS = 11
-_FEW_BITS, _FEW = 9, 6000  # shorter digits, whose counts cost less, for fewer keys
-N_DIGITS = 3 << _DIGIT_BITS  # counts for keys of 32 bits
-ROOM = NETWORK_MAX  # that keys and spare need behind the last key
+_FEW_BITS, _FEW = 9, 6000  # below so many keys, shorter digits, whose counts cost less
+N_DIGITS = 3 << _DIGIT_BITS  # length of `counts` for keys of 32 bits
+ROOM = NETWORK_MAX  # spare room that keys and spare need after the last key
 
 
 @inline_kernel
@@ -31,7 +31,7 @@ def sort_by_digits(keys, n, base, shift, n_bits, spare, counts):
     ----------
     keys, spare : ndarray of shape (at least n,), uint32 or uint64
     n : int
-    base, shift : of the type of the keys
+    base, shift : of the dtype of the keys
     n_bits : int
         At most 32.
     counts : ndarray of shape (N_DIGITS,), int32 or int64
@@ -39,7 +39,7 @@ def sort_by_digits(keys, n, base, shift, n_bits, spare, counts):
     Returns
     -------
     int
-        Where they are: 0 for `keys`, 1 for `spare`.
+        Where the sorted keys are: 0 for `keys`, 1 for `spare`.
     """
     if n == 0:
         return 0
@@ -61,7 +61,7 @@ def sort_by_digits(keys, n, base, shift, n_bits, spare, counts):
 
 @inline_kernel
 def _count_digits(keys, n, base, shift, bits, n_digits, counts):
-    """Count `n_digits` digits, up to four, of `bits` each: up to three in a pass over the keys."""
+    """Count up to four digits of `bits` bits each, up to three in one pass over the keys."""
     mask = keys.dtype.type((1 << bits) - 1)
     step = keys.dtype.type(bits)
     one = counts.dtype.type(1)
@@ -91,7 +91,7 @@ def _count_digits(keys, n, base, shift, bits, n_digits, counts):
 
 @inline_kernel
 def _scatter_by_digit(source, n, base, shift, counts, target):
-    """Write source[:n] in the order of a digit that is counted; the counts become the ends."""
+    """Write source[:n] in the order of one digit; its counts become the ends of the digits."""
     mask = source.dtype.type(counts.shape[0] - 1)
     one = counts.dtype.type(1)
     before = one - one
@@ -108,7 +108,7 @@ def _scatter_by_digit(source, n, base, shift, counts, target):
 
 @inline_kernel
 def sort_short_keys(keys, n, shift, lowest, highest, spare, counts):
-    """Sort keys[:n] by what stands from bit `shift` on, which is `lowest` to `highest`.
+    """Sort keys[:n] by `key >> shift`, which lies between `lowest` and `highest`.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def sort_short_keys(keys, n, shift, lowest, highest, spare, counts):
     Returns
     -------
     int
-        Where they are: 0 for `keys`, 1 for `spare`.
+        Where the sorted keys are: 0 for `keys`, 1 for `spare`.
     """
-    if n <= NETWORK_MAX:  # few: without a branch that depends on them
+    if n <= NETWORK_MAX:
         sort_by_network(keys, n)
         return 0
     return _sort_many(keys, n, shift, lowest, highest, spare, counts)
@@ -136,7 +136,7 @@ def _sort_many(keys, n, shift, lowest, highest, spare, counts):
 
 @inline_kernel
 def n_bits_of(number):
-    """How many bits a uint32 takes, at least 1."""
+    """The number of bits that a uint32 takes, at least 1."""
     n_bits = 1
     while n_bits < 32 and number >> np.uint32(n_bits) > 0:
         n_bits += 1

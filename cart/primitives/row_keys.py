@@ -1,9 +1,9 @@
-"""Rows of a table as unsigned integers, which are compared faster: the keys of their values.
+"""Rows of a table as keys: unsigned integers in the order of the values, faster to compare.
 
 value    -inf   -1.5    0      1.5    inf    nan
 key      small  ... ascending with the value ...  largest
 
-A row is its keys, and behind them a zero.
+A row is stored as its keys, followed by a zero.
 """
 
 import numpy as np
@@ -12,29 +12,29 @@ from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.float_order import TOP, ordinal_of
 
-# The key of a missing value, above all others, and those of infinite ones.
+# Keys of a missing value, above all others, and of the two infinities.
 MISSING = np.uint32(0xFFFFFFFF)
 _INFINITE, _MINUS_INFINITE = np.uint32(0xFF800000), np.uint32(0x00800000)
-FINITE, SOME_MISSING, INFINITE = range(3)  # rows: all values, some missing, some infinite
-_LARGEST = 0x7F7FFFFF  # bits of the largest value
+FINITE, SOME_MISSING, INFINITE = range(3)  # of rows: all values finite, some missing, some infinite
+_LARGEST = 0x7F7FFFFF  # bits of the largest finite value
 _SIGN = -(1 << 31)
 _LANES, _LANE_BITS = 8, 3
-_BLOCK = 16  # keys in a line of memory
-_TOGETHER = 1 << 14  # keys that stay in the cache
+_BLOCK = 16  # keys in a cache line
+_TOGETHER = 1 << 14  # keys that fit into the cache
 
 
 @inline_kernel
 def key_of(bits):
-    """Place of a float32 value among all, see `cart.primitives.float_order.ordinal_of`, counted
-    from 0, uint32."""
+    """The ordinal of a float32 value, counted from 0, as uint32; see
+    `cart.primitives.float_order.ordinal_of`."""
     return np.uint32(np.int64(ordinal_of(bits)) + (np.int64(1) << 31))
 
 
 @on_lanes(_LANES)
 def _write_most_keys(lanes, X, keys, n_rows, n_features):
-    """Write the keys of the first rows, and a zero behind each; is any of the values not finite?
+    """Write the keys of the first rows, a zero after each; return whether any is not finite.
 
-    The last lanes of a row go beyond its end; what they write there the next row replaces.
+    The last lanes of a row go beyond its end; the next row overwrites what they write there.
     """
     n_rows, n_features = lanes.number(n_rows), lanes.number(n_features)
     n_parts = (n_features + (_LANES - 1)) >> _LANE_BITS
@@ -62,19 +62,19 @@ def _write_most_keys(lanes, X, keys, n_rows, n_features):
 
 @inline_kernel
 def write_keys(X, keys):
-    """Write the keys of rows, a zero behind each; return FINITE, SOME_MISSING or INFINITE."""
+    """Write the keys of rows, a zero after each; return FINITE, SOME_MISSING or INFINITE."""
     return _write_rows(X, keys, _n_by_lanes(X))
 
 
 @inline_kernel
 def _n_by_lanes(X):
-    """How many rows end so far before the end of X that lanes may go on behind them."""
+    """How many rows end far enough before the end of X for vectors to go beyond them."""
     return max(0, X.shape[0] - 1 - (_LANES - 2) // X.shape[1])
 
 
 @inline_kernel
 def _write_rows(X, keys, n_by_lanes):
-    """The same; behind so many rows there is room, in X and in `keys`, for lanes to go on."""
+    """As `write_keys`; for the first `n_by_lanes` rows, vectors may go beyond a row's end."""
     n, n_features = X.shape
     is_finite = n_by_lanes == 0 or not _write_most_keys(X, keys, n_by_lanes, n_features)
     for i in range(n_by_lanes, n):
@@ -93,7 +93,7 @@ def _write_rows(X, keys, n_by_lanes):
 
 
 def keys_of(X):
-    """The keys of rows, a zero behind each; is any value missing; FINITE, ... of all of them."""
+    """Return the keys of rows, a zero after each, whether any value is missing, and FINITE, ..."""
     keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
     found = _fill_keys(np.ascontiguousarray(X), keys)
     may_miss = found == SOME_MISSING or (found == INFINITE and bool(keys.max() == MISSING))
@@ -106,7 +106,7 @@ def _fill_keys(X, keys):
 
 
 def keys_of_columns(X, columns):
-    """What `keys_of` gives, of some columns alone, ascending; all of X is looked at."""
+    """As `keys_of`, with the keys of some columns only, ascending; all of X is checked."""
     n, n_features = X.shape
     keys = np.empty(n * (len(columns) + 1), np.uint32)
     if X.flags.c_contiguous:
@@ -121,7 +121,7 @@ def keys_of_columns(X, columns):
 
 @entry_kernel
 def _fill_along(X, columns, keys, spare):
-    """Some rows at a time are made keys as a whole, of which those of some columns are taken."""
+    """Make keys of whole rows, some rows at a time, and copy those of the columns."""
     n, n_features = X.shape
     found, width, n_together = FINITE, columns.shape[0] + 1, spare.shape[0] // (n_features + 1)
     for begin in range(0, n, n_together):
@@ -137,9 +137,9 @@ def _fill_along(X, columns, keys, spare):
 
 @entry_kernel
 def _fill_across(X, columns, keys, spare):
-    """The same of a table that stands column by column, X[column, row].
+    """As `_fill_along`, for a table that is stored column by column, X[column, row].
 
-    So many of `columns` at a time are turned as fill a line of memory with their keys of a row.
+    Columns are transposed in blocks of `_BLOCK`, so that their keys of a row fill a cache line.
     """
     n_features, n = X.shape
     found, n_columns = FINITE, columns.shape[0]

@@ -1,12 +1,13 @@
-"""Sort a node's samples along a feature: by insertion if few, by buckets, by radix if many.
+"""Sort a node's samples along a feature: by insertion if few, by radix if many, else by buckets.
 
-A sample is one uint64 key; every way to sort looks at codes only and is stable.
+A sample is one uint64 key. All sorts are stable and compare codes only.
 
     bit 63              32 31               0
     |  code, the rank   |  number of record  |
     |  of the value     |  (weight, targets) |
 
-Buckets, about one a key, are codes by their leading bits; insertion mends what is left:
+The bucket sort distributes the keys over about as many buckets, by the leading bits of their codes;
+insertion then sorts what is out of order within a bucket:
 
     keys       5.2 0.7 5.1 3.9 0.3
     buckets    0.7 0.3 | 3.9 | 5.2 5.1
@@ -23,9 +24,9 @@ CODE_SHIFT = np.uint64(32)
 
 _INSERTION_MAX = 20
 _BUCKETS_MAX = 1024
-_RUN = 16  # sorted by insertion before runs are merged
+_RUN = 16  # length of the runs that are sorted by insertion, then merged
 _BUCKET_SIZE_MAX = 32
-N_COUNTS = N_DIGITS  # more than the ends of 2 * _BUCKETS_MAX buckets
+N_COUNTS = N_DIGITS  # length of `counts`: more than buckets need, at most 2 * _BUCKETS_MAX
 
 
 @inline_kernel
@@ -40,13 +41,13 @@ def code_of(key):
 
 @inline_kernel
 def row_of(sample):
-    """Row of the table; a sample is the number of its kind above the row, 32 bits each."""
+    """The table row of a sample: its low 32 bits; the high 32 bits number its record."""
     return np.int64(sample & np.uint64(0xFFFFFFFF))
 
 
 @kernel
 def sort_by_insertion(keys, n):
-    """Sort keys[:n]; for a few keys, or nearly sorted ones."""
+    """Sort keys[:n], which should be few or nearly sorted."""
     for i in range(1, n):
         key = keys[i]
         code = key >> CODE_SHIFT
@@ -59,7 +60,7 @@ def sort_by_insertion(keys, n):
 
 @kernel
 def sort_by_digit(keys, n, shift, bits, counts, out):
-    """One stable counting pass over the `bits` of the code that start at `shift`."""
+    """Sort by `bits` bits of the code from bit `shift` on, in one stable counting pass."""
     mask = np.uint64((1 << bits) - 1)
     right = CODE_SHIFT + np.uint64(shift)
     for d in range((1 << bits) + 1):
@@ -84,9 +85,9 @@ def sort_by_radix(keys, n, n_bits, counts, spare):
 
 @kernel
 def sort_by_buckets(keys, n, n_bits, counts, spare):
-    """Spread over about n buckets by the leading bits, then mend by insertion.
+    """Distribute keys over about n buckets by their leading bits, then sort by insertion.
 
-    Returns False, and leaves the keys as they are, where a bucket has too many for that.
+    Returns False, and leaves the keys as they are, if a bucket is too large for insertion.
     """
     bits = 1
     while (1 << bits) < n and bits < n_bits:
@@ -115,7 +116,7 @@ def _largest_bucket(ends, n_buckets):
 
 @kernel
 def sort_keys(keys, n, n_bits, counts, spare):
-    """Sort keys[:n] by code, all codes below 2**n_bits, by what suits their number."""
+    """Sort keys[:n] by code, all codes below 2**n_bits, in the way that suits n."""
     if n <= _INSERTION_MAX:
         sort_by_insertion(keys, n)
     elif n > _BUCKETS_MAX or not sort_by_buckets(keys, n, n_bits, counts, spare):
@@ -124,8 +125,8 @@ def sort_keys(keys, n, n_bits, counts, spare):
 
 @kernel
 def sort_positions_by_value(values, column, n, spare):
-    """Stable sort of the positions 0, ..., n - 1 by values[:, column], into spare[0]: runs by
-    insertion, which are merged."""
+    """Stable merge sort of the positions 0, ..., n - 1 by values[:, column], into spare[0]; short
+    runs are sorted by insertion first."""
     for i in range(n):
         value, j = values[i, column], i
         while j % _RUN > 0 and value < values[spare[0, j - 1], column]:

@@ -1,9 +1,9 @@
-"""Sort up to a thousand words by sorting networks, without a branch that depends on them.
+"""Sort up to 512 words by sorting networks, without branches that depend on the data.
 
-Up to 64 words stay in vector registers from the first stage to the last. Longer stretches are
-sorted in parts of 64, which are merged two by two (Batcher 1968). A merge reads one run backwards:
-both together then rise and fall, are bitonic, and stay so in either half after one exchange of all
-words half the width apart, the smaller ones to the left.
+Up to 64 words stay in vector registers from the first stage to the last. Longer arrays are sorted
+in parts of 64, which are merged pairwise (Batcher 1968). A merge reads one of the two runs
+backwards, so that both together rise, then fall: they are bitonic. One compare-exchange of all
+words half the width apart, the smaller one to the left, leaves two halves that are bitonic again.
 
     two runs     1 4 6 7 | 2 3 5 8
     bitonic      1 4 6 7 | 8 5 3 2
@@ -17,19 +17,19 @@ from cart.jit.decorators import kernel
 from cart.jit.instructions import sorting_network
 
 NETWORK_MAX = 512  # words; a power of two
-_PAD = np.uint32(0xFFFFFFFF)  # sorts behind all keys
+_PAD = np.uint32(0xFFFFFFFF)  # sorts after all keys
 _PART = 64
 
 _sort_8 = sorting_network(8, (2, 4, 8))
 _sort_16 = sorting_network(16, (2, 4, 8, 16))
 _sort_32 = sorting_network(32, (2, 4, 8, 16, 32))
 _sort_64 = sorting_network(64, (2, 4, 8, 16, 32, 64))
-_merge_64 = sorting_network(64, (64,))  # one bitonic run of 64
+_merge_64 = sorting_network(64, (64,))  # sorts one bitonic run of 64
 
 
 @kernel
 def sort_by_network(keys, n):
-    """Sort keys[:n], uint32; what stands behind, up to a power of two and to 8, is overwritten.
+    """Sort keys[:n], uint32; what follows is overwritten up to the next power of two, at least 8.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def sort_by_network(keys, n):
 
 @kernel
 def _merge(keys, first, width):
-    """Make one sorted run of two, each of half the width."""
+    """Merge two sorted runs, each of half the width, into one."""
     half = width // 2
     low = keys[first : first + half]
     high = keys[first + half : first + width]
-    for i in range(half // 2):  # high is read backwards: both together are bitonic then
+    for i in range(half // 2):  # `high` is read backwards, so that both together are bitonic
         j = half - 1 - i
         a, b, c, d = low[i], high[j], low[j], high[i]
         low[i] = min(a, b)
@@ -93,7 +93,7 @@ def _sort_bitonic(keys, width):
 
 
 def merge_exchanges(n):
-    """Batcher's merge exchange for n numbers, a power of two: pairs of places, low and high.
+    """Yield the compare-exchanges, (low, high), of Batcher's merge exchange for n = 2**k numbers.
 
     (Knuth, The Art of Computer Programming 3, algorithm 5.2.2M.)
     """

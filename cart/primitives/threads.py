@@ -1,4 +1,4 @@
-"""Threads that are done when the call is, also by Ctrl-C; fewer where the system has no more."""
+"""Run work in threads that end with the call, also on Ctrl-C; fewer if the system allows fewer."""
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -10,19 +10,19 @@ from joblib import effective_n_jobs
 
 from cart.jit.interrupts import HeldInterrupts
 
-# Seconds until Ctrl-C is heard where the system tells another thread of it.
+# Seconds until Ctrl-C is noticed if the system signals another thread.
 _WAKE_UP = 0.1
-# Bytes of address space of a thread, its stack included, and of what it begins with.
+# Bytes of address space that a thread takes: its stack and what it allocates at first.
 _ROOM = 1 << 26
-# Threads for which there is room besides, where all are begun without asking again: what those that
-# have begun take meanwhile. To ask while threads run costs them time.
+# If there is room for so many threads more than needed, which those already running may take
+# meanwhile, all are started without asking again: asking slows down threads that run.
 _SPARE = 16
 
 
 def has_room_for(n_threads):
-    """Is there address space for so many threads more?
+    """Whether there is address space for so many more threads.
 
-    To be asked before they are begun: Python waits for ever for one that finds no memory then.
+    Ask before starting them: Python waits forever for a thread that finds no memory as it starts.
     """
     try:
         np.empty(n_threads * _ROOM, np.uint8)
@@ -32,11 +32,11 @@ def has_room_for(n_threads):
 
 
 def in_threads(work, n_threads, stop):
-    """Have threads call `work()`, and wait for them.
+    """Call `work()` in each of `n_threads` threads, and wait for them.
 
-    Not joblib, which looks a hundred times a second whether work is done: a small forest is grown
-    in less. Where there is no room for all threads, or the system starts fewer, those do the work;
-    where there are none, this one does.
+    joblib is not used, since it polls for results only a hundred times a second, and a small forest
+    grows faster than that. If the system has no room for all threads, fewer do the work; if it
+    starts none, the calling thread does.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def in_threads(work, n_threads, stop):
         Takes parts of what is to be done until nothing is left.
     n_threads : int
     stop : callable
-        `stop()` leaves nothing to be done. It is called when some work fails, and by Ctrl-C:
-        threads finish what they are at, and none of them outlives the call.
+        `stop()` discards what is left to do. It is called if some work fails and on Ctrl-C:
+        threads finish their current part, and none of them outlives the call.
     """
 
     def try_to():
@@ -58,7 +58,7 @@ def in_threads(work, n_threads, stop):
     tasks = []
     pool = ThreadPoolExecutor(n_threads)
     try:
-        # Held, or one may be started that the pool has not noted.
+        # An interrupt could start a thread that the pool has not recorded.
         with HeldInterrupts(), suppress(RuntimeError):  # "can't start new thread"
             is_roomy = has_room_for(n_threads + _SPARE)
             while len(tasks) < n_threads and (is_roomy or has_room_for(1)):
@@ -77,31 +77,31 @@ def in_threads(work, n_threads, stop):
 
 
 def take_all(left, work):
-    """Call `work(*arguments)` of what is left, a deque that other threads take from, too."""
+    """Call `work(*arguments)` on the items of `left`, a deque that other threads take from, too."""
     while left:
         try:
             arguments = left.popleft()
-        except IndexError:  # another thread has taken the last
+        except IndexError:  # another thread has taken the last item
             return
         work(*arguments)
 
 
 def in_parts(work, n, n_jobs=None, min_part=1, max_part=None):
-    """Call `work(first, end)` for parts that make up range(n), in threads.
+    """Call `work(first, end)` in threads, for parts that together make up range(n).
 
     Parameters
     ----------
     work : callable
-        Its parts must not depend on each other.
+        The parts must not depend on each other.
     n : int
     n_jobs : int or None
-        joblib's.
+        As in joblib.
     min_part : int, default=1
-        Least length of a part, where there are several.
+        Smallest length of a part, if there are several.
     max_part : int, optional
-        The largest. Between two parts Ctrl-C is heard.
+        Largest length of a part. Ctrl-C is noticed between two parts.
     """
-    # Where there is one part anyway, joblib is not asked: it takes as long as a row.
+    # joblib is asked only if there may be several parts: asking takes as long as a row.
     n_threads = min(effective_n_jobs(n_jobs), n // min_part) if n >= 2 * min_part else 1
     n_parts = n_threads if max_part is None else max(n_threads, -(-n // max_part))
     if n_parts < 2:

@@ -1,4 +1,4 @@
-"""Sums of the columns and of the rows of a table of words, in one pass."""
+"""Column and row sums of a table of words, in one pass."""
 
 import numpy as np
 
@@ -7,16 +7,16 @@ from cart.jit.decorators import entry_kernel
 
 @entry_kernel
 def add_columns_and_rows(words, columns, rows):
-    """Add up a table of words, modulo 2**64.
+    """Add up the columns and the rows of a table of words, modulo 2**64.
 
     Parameters
     ----------
     words : ndarray of shape (n_rows * n_columns,), uint64
         Row after row.
     columns : ndarray of shape (n_columns,), uint64
-        Their sums are added to what is here.
+        The sums of the columns are added to these.
     rows : ndarray of shape (n_rows,), uint64
-        Theirs are written here.
+        The sums of the rows are written here.
     """
     n_columns = columns.shape[0]
     for i in range(rows.shape[0]):

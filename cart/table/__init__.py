@@ -1,4 +1,4 @@
-"""X as the trees see it: columns as ranks of distinct values, bins, floats or sparse lists."""
+"""X as trees see it: columns of ranks of distinct values, bins, floats or sparse lists."""
 
 from cart.table.table import Table
 

@@ -1,9 +1,9 @@
-"""Bins: neighbouring ranks of a column under one code, about as many rows in each.
+"""Bin columns: give neighbouring ranks one code, so that bins have about equally many rows.
 
 ranks         0 1 2 | 3 | 4 5 | 6 7 8 9
 rows of each  2 1 1   5   2 1   1 1 1 1
-bin           0       1   2     3              a rank is never divided
-levels        v[0]    v[3] v[4] v[6]           the smallest value of each
+bin           0       1   2     3              the rows of a rank are never divided
+levels        v[0]    v[3] v[4] v[6]           the smallest value of each bin
 tops          v[2]    v[3] v[5] v[9]           the largest: a cut lies between top and level
 """
 
@@ -18,19 +18,19 @@ MAX_BINS = 255
 
 
 def bin_table(table, max_bins):
-    """A table of few codes per column.
+    """Return the table with at most `max_bins` codes per column.
 
-    A column of at most `max_bins` distinct values keeps a code for each. The others are cut at
-    quantiles, as scikit-learn's histogram gradient boosting cuts them: bin i = 1, ..., max_bins
-    ends with the value of the row that is ceil(i * n / max_bins)-th in order, of n that are not
-    missing (all of them count, whatever they weigh). A value is never divided, so there are fewer
-    bins where one value has more rows than a bin. Between two such bins there is always a cut,
-    however near their values. Missing values and categories keep their codes.
+    A column with at most `max_bins` distinct values keeps a code for each. The others are cut at
+    quantiles, as in scikit-learn's histogram gradient boosting: bin i = 1, ..., max_bins ends with
+    the value of the ceil(i * n / max_bins)-th row in order, of the n rows that are not missing (all
+    rows count equally, whatever they weigh). The rows of a value are never divided, so there are
+    fewer bins if one value has more rows than a bin. Two such bins can always be separated by a
+    cut, however close their values are. Missing values and categories keep their codes.
 
     Parameters
     ----------
     table : cart.table.table.Table or cart.splitting.category_subsets.CategoricalTable
-        Of ranks. Its codes are written over.
+        Of ranks. Its codes are overwritten.
     max_bins : int
         From 2 to `MAX_BINS`.
 
@@ -41,7 +41,7 @@ def bin_table(table, max_bins):
     """
     is_number = getattr(table, "n_categories", np.zeros(len(table.codes))) == 0
     tie_span = table.tie_span.copy()
-    firsts, lasts = [], []  # levels, column after column
+    firsts, lasts = [], []  # indices into `levels`, column after column
     for column, (start, end) in enumerate(pairwise(table.level_start)):
         codes = table.codes[column]
         first = last = np.arange(end - start)
@@ -49,7 +49,7 @@ def bin_table(table, max_bins):
             tie_span[column] = 0
             last = find_last_ranks(codes, max_bins)
             first = np.concatenate(([0], last[:-1] + 1))
-            n_ranks = np.diff(last, prepend=-1)  # of every bin
+            n_ranks = np.diff(last, prepend=-1)  # in every bin
             _replace(codes, np.repeat(np.arange(len(last), dtype=np.uint32), n_ranks))
         firsts.append(start + first)
         lasts.append(start + last)
@@ -60,7 +60,7 @@ def bin_table(table, max_bins):
 
 
 def find_last_ranks(codes, max_bins):
-    """The last rank of every bin of a column.
+    """Find the last rank of every bin of a column.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ def find_last_ranks(codes, max_bins):
     ndarray of shape (n_bins,), int64, ascending
     """
     known = codes if codes.max() != MISSING else codes[codes != MISSING]
-    n_up_to = np.cumsum(np.bincount(known))  # rows of a rank and those below
-    place = -(-len(known) * np.arange(1, max_bins + 1) // max_bins)  # in whole numbers, rounded up
+    n_up_to = np.cumsum(np.bincount(known))  # rows of each rank and of those below
+    place = -(-len(known) * np.arange(1, max_bins + 1) // max_bins)  # rounded up
     return np.unique(np.searchsorted(n_up_to, place))
 
 
 def _replace(codes, bins):
-    """Write the bin of every rank over the ranks."""
+    """Replace every rank in `codes` by its bin."""
     known = slice(None) if codes.max() != MISSING else codes != MISSING
     codes[known] = bins[codes[known]]

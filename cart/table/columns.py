@@ -1,23 +1,23 @@
-"""Columns of X as contiguous arrays in the trees' precision, a few at a time."""
+"""Copy columns of X to contiguous arrays in the trees' precision, a few at a time."""
 
 import numpy as np
 
 from cart.primitives.threads import in_parts
 
-_IN_CACHE = 1 << 19  # bytes, of rows whose columns are taken one after another
-_LINE = 64  # bytes of memory that are read at once
+_IN_CACHE = 1 << 19  # bytes of the rows whose columns are copied one after another
+_LINE = 64  # bytes of a cache line
 _LEAST_ROWS = 256
 
 
 class Columns:
-    """The columns of a table, in the precision that trees compare in.
+    """The columns of X, in the precision in which trees compare values.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse
-        Not copied; what is taken is.
+        Not copied; only the columns taken are.
     precision : dtype, optional
-        float32 or float64; that of X unless given. In which dense columns are taken.
+        float32 or float64, of the dense columns taken. By default that of X.
     """
 
     def __init__(self, X, precision=None):
@@ -25,12 +25,12 @@ class Columns:
         self.precision = np.dtype(X.dtype if precision is None else precision)
 
     def take(self, first, end, rows=slice(None), out=None):
-        """Columns first, ..., end - 1, of some rows.
+        """Return columns first, ..., end - 1 of some rows.
 
         Returns
         -------
         ndarray of shape (end - first, n_rows), of the precision, in C order
-            `out` where it is given.
+            `out` if that is given.
         """
         mine = self.X[rows, first:end]
         taken = np.empty(mine.shape[::-1], self.precision) if out is None else out
@@ -38,7 +38,7 @@ class Columns:
         return taken
 
     def take_all(self, n_jobs=None):
-        """All columns; `n_jobs` is joblib's."""
+        """Return all columns; `n_jobs` is as in joblib."""
         n_samples, n_columns = self.X.shape
         taken = np.empty((n_columns, n_samples), self.precision)
 
@@ -50,7 +50,7 @@ class Columns:
 
 
 def rows_at_once(n_columns):
-    """So many rows that what is read of them is still in the caches when they are taken."""
+    """How many rows to copy at once, so that they stay in the caches from column to column."""
     return max(_LEAST_ROWS, _IN_CACHE // (8 * n_columns + _LINE))
 
 

@@ -1,8 +1,8 @@
-"""The distinct values of columns (levels), and ties: neighbours that scikit-learn takes for one.
+"""Levels, the distinct values of columns, and ties, neighbours that scikit-learn treats as equal.
 
 levels      0.1   0.2   0.20000001   0.3        a cut between two values needs a distance
 code        0     1     2            3          of more than FEATURE_THRESHOLD
-ties        code = [ 1 ], last = [ 2 ]          tie_span = 1: the longest such step in ranks
+ties        code = [ 1 ], last = [ 2 ]          tie_span = 1: the largest last - code
 """
 
 from typing import NamedTuple
@@ -11,19 +11,19 @@ import numpy as np
 
 from cart.jit.decorators import inline_kernel
 
-# scikit-learn takes two neighbouring values of a feature for one if they differ by no more.
+# scikit-learn treats two neighbouring values of a feature as equal if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
 
 
 class Levels(NamedTuple):
-    """Values in single or double precision, one type for kernels: one of the arrays is empty."""
+    """Values in single or double precision, as one type for kernels: one of the arrays is empty."""
 
     single: np.ndarray  # (n,) float32
     double: np.ndarray  # (n,) float64
 
     @classmethod
     def of(cls, values):
-        """Those of an array, which is not copied."""
+        """Wrap an array of values, without a copy."""
         if values.dtype == np.float64:
             return cls(np.empty(0, np.float32), values)
         return cls(values, np.empty(0))
@@ -35,34 +35,34 @@ class Levels(NamedTuple):
 
 @inline_kernel
 def level_at(levels, at):
-    """Value number `at`, float64."""
+    """Level number `at`, as float64."""
     if levels.double.shape[0] > 0:
         return levels.double[at]
     return np.float64(levels.single[at])
 
 
 class Ties(NamedTuple):
-    """The codes whose values count as one with the next: they lie within FEATURE_THRESHOLD."""
+    """The codes whose values are within FEATURE_THRESHOLD of the next, and count as equal to it."""
 
     start: np.ndarray  # (n_columns + 1,) int64: column c owns entries start[c]:start[c + 1]
     code: np.ndarray  # (n,) uint32, ascending in a column
-    last: np.ndarray  # (n,) uint32: the highest code whose value counts as one with it
+    last: np.ndarray  # (n,) uint32: the highest code whose value counts as equal to that of `code`
 
     @classmethod
     def join(cls, parts):
-        """Those of several runs of columns."""
+        """Concatenate the ties of several runs of columns."""
         starts, codes, lasts = zip(*parts, strict=True)
         start = np.cumsum(np.concatenate([[0], *map(np.diff, starts)]))
         return cls(start, np.concatenate(codes), np.concatenate(lasts))
 
     @classmethod
     def find(cls, levels, level_start):
-        """Those of some columns.
+        """Find the ties of some columns.
 
         Parameters
         ----------
         levels : ndarray of shape (n_levels,), float32 or float64
-            The distinct values, ascending, column after column. Of doubles none count as one.
+            The distinct values, ascending, column after column. Doubles never count as equal.
         level_start : ndarray of shape (n_columns + 1,), int64
         """
         n_columns = len(level_start) - 1
@@ -85,7 +85,7 @@ class Ties(NamedTuple):
 
     @property
     def tie_span(self):
-        """(n_columns,) uint32: by how many ranks values that count as one differ at most."""
+        """(n_columns,) uint32: the largest distance, in ranks, of values that count as equal."""
         tie_span = np.zeros(len(self.start) - 1, np.uint32)
         has_some = np.flatnonzero(np.diff(self.start))
         if len(has_some):
@@ -95,7 +95,7 @@ class Ties(NamedTuple):
 
 @inline_kernel
 def last_tied(ties, column, code):
-    """The highest code of a column whose value counts as one with that of `code`, int64."""
+    """The highest code, int64, of a column whose value counts as equal to that of `code`."""
     code = np.int64(code)
     first, end = ties.start[column], ties.start[column + 1]
     behind = end

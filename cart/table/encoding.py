@@ -1,4 +1,4 @@
-"""X to codes: the ranks of a table's values, and the values that ranks stand for."""
+"""Encode X as a table: rank the values of its columns, and look up the values of ranks."""
 
 from itertools import chain
 
@@ -14,17 +14,18 @@ from cart.table.ranking import Scratch, rank, rank_sparse
 from cart.table.sparse_table import RowLists, SparseTable
 from cart.table.table import Table
 
-# Values that are ranked at once: fewer are not worth a thread, more do not stay in the caches. But
-# of fewer columns than these a line of memory, as rows have them, would be read again and again.
+# Values that are ranked at once: fewer are not worth a thread, more exceed the caches.
 BLOCK = 1 << 17
+# Columns that are copied at once, at least: a cache line of a row holds several columns, and would
+# be read again for each of them.
 LEAST_COLUMNS = 4
-LEAST_PER_THREAD = 2  # columns: a thread that shares lines with another is better than none
-# A table of more values is ranked in so many runs at least, or in fewer of LEAST_COLUMNS, which
-# bounds what a run writes to.
+LEAST_PER_THREAD = 2  # columns: even a thread that shares cache lines with another is a gain
+# A table of more than BLOCK values is ranked in at least so many runs, to bound the memory of a
+# run; in fewer, if a run would have less than LEAST_COLUMNS.
 _RUNS = 8
 
-_FEW_LEVELS = 8  # cells for each: levels that are so few are worth their memory
-_NARROW_MAX = 1 << 16  # rows whose ranks 16 bits can tell apart
+_FEW_LEVELS = 8  # cells of the table per level: so few levels are worth their memory
+_NARROW_MAX = 1 << 16  # rows, whose ranks fit into 16 bits
 
 
 def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
@@ -33,16 +34,15 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     Parameters
     ----------
     columns : cart.table.columns.Columns
-        Finite, or nan where a value is missing (dense only). Distinct doubles never count as one
-        value.
+        Finite, or nan where a value is missing (dense only). Distinct doubles never count as equal.
     n_categories : ndarray of shape (n_features,), int64, optional
         Of the columns that hold categories 0, 1, ... (less than 0: missing); 0 for numbers.
     n_jobs : int or None
-        joblib's: threads that dense columns are shared among.
+        As in joblib: threads that dense columns are shared among.
     keeps_values : bool, default=True
-        False leaves the values of dense columns where they are, unless few are distinct: the table
-        has no levels until it is completed (see `complete`), and its codes are narrow where so few
-        rows are sure to need no more.
+        If False, the values of dense columns are not stored, unless few of them are distinct: the
+        table has no levels until it is completed (see `complete`). Its codes are narrow if there
+        are so few rows that 16 bits are sure to be enough.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     is_small = codes.size <= BLOCK
     width = n_columns if is_small else max(1, min(BLOCK // n_samples, n_columns // _RUNS))
     run_width = max(width, LEAST_COLUMNS)
-    found = [()] * n_columns  # of each run, where its first column stands
+    found = [()] * n_columns  # what each run has found, at the index of its first column
 
     def rank_runs(first, end):
         scratch = Scratch.create(n_samples)
@@ -72,7 +72,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
 
         for run in _runs(first, end, run_width):
             ranks = codes[run] if is_wide else np.empty(codes[run].shape, np.uint32)
-            # Values of 32 bits stand where their ranks will.
+            # Values of 32 bits are put where their ranks will replace them.
             room = ranks.view(np.float32) if columns.precision == np.float32 else None
             arrays = columns.take(run.start, run.stop, out=room), n_categories[run], ranks
             parts = _runs(0, len(ranks), width)
@@ -82,7 +82,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
 
     in_parts(rank_runs, n_columns, n_jobs, n_columns if is_small else LEAST_PER_THREAD)
     n_levels, ties, levels = zip(*chain.from_iterable(found), strict=True)
-    found.clear()  # ties are joined: a copy
+    found.clear()  # lets go of the parts, which are freed once they are joined below
     level_start = np.cumsum(np.concatenate([[0], *n_levels]))
     is_kept = all(some is not None for some in levels)
     if not is_kept:
@@ -96,30 +96,31 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
 def _type_of_codes(columns, keeps_values):
     if keeps_values or columns.X.shape[0] > _NARROW_MAX:
         return np.uint32
-    with np.errstate(over="ignore", invalid="ignore"):  # infinities of either sign: wide codes too
+    # A sum that overflows in both directions is nan, too: then codes are wide without need.
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.uint32 if np.isnan(columns.X.sum()) else np.uint16
 
 
 def _runs(first, end, width):
-    """So many at once, as slices; scikit-learn's `gen_batches` checks parameters every time."""
+    """Slices of length `width` (scikit-learn's `gen_batches` checks its parameters every time)."""
     return [slice(start, min(start + width, end)) for start in range(first, end, width)]
 
 
 def complete(table, columns, n_jobs=None):
-    """A table with the values of its codes.
+    """Return a table with the values of its codes.
 
     Parameters
     ----------
-    table : Table, or one that has its values anyway
+    table : Table, or a table of another class, which always has its values
         Of these columns.
     columns : cart.table.columns.Columns
     n_jobs : int or None
-        joblib's.
+        As in joblib.
 
     Returns
     -------
     Table
-        The same one if it is complete.
+        The same table if it is complete.
     """
     if not isinstance(table, Table) or table.is_complete:
         return table
@@ -128,7 +129,7 @@ def complete(table, columns, n_jobs=None):
 
 
 def look_up(table, columns, first, end, n_jobs=None):
-    """The values of the codes of columns first, ..., end - 1, which are met in the rows.
+    """Look up the values of the codes of columns first, ..., end - 1 in the rows of X.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ def look_up(table, columns, first, end, n_jobs=None):
             rows = slice(row, min(row + n_rows, behind))
             n = rows.stop - row
             columns.take(first, end, rows, out=values[:, :n])
-            codes[:, :n] = table.codes[first:end, rows]  # compiled for one kind
+            codes[:, :n] = table.codes[first:end, rows]  # uint32, for the kernel
             _place(values, codes, n, start, levels)
 
     in_parts(fill, table.codes.shape[1], n_jobs, max(1, BLOCK // (end - first)))
@@ -160,11 +161,11 @@ def look_up(table, columns, first, end, n_jobs=None):
 
 @entry_kernel
 def _place(values, codes, n, start, levels):
-    """Put values of some columns, and of n rows, where their codes say, column after column."""
+    """Write the values of some columns in n rows to `levels`, at the positions of their codes."""
     for column in range(values.shape[0]):
         mine = levels[start[column] : start[column + 1]]
         for i in range(n):
-            if codes[column, i] < mine.shape[0]:  # else it is missing
+            if codes[column, i] < mine.shape[0]:  # not missing
                 mine[codes[column, i]] = values[column, i]
 
 

@@ -1,6 +1,6 @@
-"""The training table of random splitters: a value's code is its bits, in the order of floats.
+"""The training table of random splitters: a value's code is its place among all float32 values.
 
-They look at the lowest and the highest value of a node only, so there is nothing to rank.
+Random splitters look at the lowest and the highest value of a node only, so values need no ranks.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from cart.primitives.threads import in_parts
 from cart.table.distinct_values import FEATURE_THRESHOLD
 from cart.table.table import Table, value_of
 
-# Values that are worth a thread.
+# Values per thread, at least.
 _MIN_VALUES = 1 << 17
 _SIGN = np.uint32(1 << 31)
 
@@ -22,14 +22,14 @@ _SIGN = np.uint32(1 << 31)
 class FloatTable(NamedTuple):
     """See `cart.table.table.Table`."""
 
-    codes: np.ndarray  # (n_columns, n_samples) uint32: above 2**31 if positive; MISSING for nan
+    codes: np.ndarray  # (n_columns, n_samples) uint32: 2**31 for 0; MISSING for nan
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
     is_complete = True  # it has the values of its codes
 
     @classmethod
     def encode(cls, columns, n_jobs=None):
-        """Take the values of columns, in single precision; see `cart.table.encoding.encode`."""
+        """Encode the values of columns, in single precision; see `cart.table.encoding.encode`."""
         codes = columns.take_all(n_jobs).view(np.uint32)
 
         def fill(first, end):

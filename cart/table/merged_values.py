@@ -1,10 +1,10 @@
-"""Distinct values that become one in single precision: counted column by column, and warned of.
+"""Count the distinct values that merge, as they become equal in single precision, and warn of them.
 
 values   [ 0.3   0.7   0.1 + 0.2   0.5 ]     the first and the third differ, but
 codes    [  1     3        1        2  ]     not in single precision: one value merges
 
-One value of each code is kept, and the others are compared with it. Few differ, and these are
-counted.
+One value of each code is kept, and all others of the code are compared with it. Usually few differ,
+and only these are counted.
 """
 
 import numpy as np
@@ -20,23 +20,24 @@ from cart.table.repeated_codes import RepeatedCodes
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"
-# Kinds of dtypes that kernels of NumPy compare as numbers.
+# Kinds of dtypes that NumPy compares as numbers.
 _NUMBERS = "biuf"
-# Whole numbers up to here are float32 numbers; doubles.
+# Whole numbers up to these are exact in float32, and in float64.
 _WHOLE_MAX, _DOUBLE_MAX = 2**24, 2**53
-# Threads that look at shorter columns wait for the interpreter longer than they work.
+# With shorter columns, threads would wait for the interpreter longer than they work.
 _MIN_ROWS = 1 << 16
-# Values of rows that the caches hold, but at least of so many rows that NumPy is worth a call; and
-# values of columns that are taken at once.
+# Rows are looked at together, as many as have so many values, which fit into the caches, but at
+# least so many that a call of NumPy is worth its while; columns are taken together, up to so many
+# values.
 _VALUES_AT_ONCE, _LEAST_ROWS, _VALUES_TAKEN = 1 << 13, 16, 1 << 16
-# More than this share of a column's distinct values has to merge before it is worth a warning.
+# A warning is issued if more than this share of a column's distinct values merges.
 _SHARE = 0.01
 # How many columns a warning names.
 _NAMED = 10
 
 
 def exceeds_doubles(X):
-    """Does a dense table hold integers that doubles may not keep apart?"""
+    """Whether a dense table holds integers too large for doubles to be sure to tell them apart."""
     if issparse(X) or hasattr(X, "sparse"):
         return False
     if not hasattr(X, "iloc"):
@@ -47,24 +48,24 @@ def exceeds_doubles(X):
 
 
 def count_merged_values(X, table, n_jobs=None):
-    """How many distinct values of each column the cast to its precision merges into others.
+    """Count how many distinct values of each column the cast to its precision merges into others.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or sparse
         As the user gave it.
     table : Table, FloatTable, SparseTable or CategoricalTable
-        Of the same cast to float32, or float64.
+        Of X, cast to float32 or float64.
     n_jobs : int or None
-        joblib's: threads that long dense columns are shared among.
+        As in joblib: threads that long dense columns are shared among.
 
     Returns
     -------
     n_merged : ndarray of shape (n_features,), int64
     n_left : ndarray of shape (n_features,), int64
-        Distinct values that are left, of columns where any merge.
+        How many distinct values are left, for columns where any merge.
     """
-    if issparse(X) or hasattr(X, "sparse"):  # a DataFrame whose columns are all sparse has it
+    if issparse(X) or hasattr(X, "sparse"):  # a DataFrame has it if all its columns are sparse
         return _count_sparse(X)
     n_features, n_samples = table.codes.shape
     n_merged, n_left = np.zeros((2, n_features), np.int64)
@@ -96,7 +97,7 @@ def count_merged_values(X, table, n_jobs=None):
 
 
 def _count_sparse(X):
-    """As `count_merged_values`; zeros are a value, too."""
+    """As `count_merged_values`, for a sparse table; 0 counts as a value."""
     X = csc_matrix(X if issparse(X) else X.sparse.to_coo())
     if _survive(X.data):
         return np.zeros((2, X.shape[1]), np.int64)
@@ -105,14 +106,16 @@ def _count_sparse(X):
     has_zero = np.diff(X.indptr) < X.shape[0]
     values = np.insert(X.data, X.indptr[1:][has_zero], 0)
     start = X.indptr + np.append(0, np.cumsum(has_zero))
-    single = values.astype(np.float32) + np.float32(0)  # there are two zeros
+    single = values.astype(np.float32) + np.float32(0)  # turns -0 into 0
     room = RepeatedCodes.create(X.shape[0])
     return _count_unranked(_as_whole(values), single.view(np.uint32), start, room)
 
 
 def _as_array(X, is_number):
-    """X as an array of numbers, with anything in columns that are none; a DataFrame only where all
-    columns are of one NumPy type: to take them from it one by one is slow, and this may be a copy.
+    """X as an array of numbers, with zeros in columns that hold none.
+
+    A DataFrame is only converted, perhaps by a copy, if all columns have one NumPy dtype: then
+    taking them one by one would be slow.
     """
     if hasattr(X, "iloc"):
         dtypes = [*set(X.dtypes)]
@@ -130,14 +133,14 @@ def _is_plain(dtype):
 
 
 def _as_whole(values):
-    """Numbers as int64 that differ where they do; of missing ones nothing is said."""
+    """Map numbers to int64 that are equal if the numbers are; nan may become anything."""
     if values.dtype.kind == "f":
-        return (values.astype(np.float64, copy=False) + 0.0).view(np.int64)  # there are two zeros
+        return (values.astype(np.float64, copy=False) + 0.0).view(np.int64)  # turns -0 into 0
     return values.astype(np.int64, copy=False)
 
 
 def _count_ranked(values, codes, one_of):
-    """How many distinct values of each column merge; `one_of` is room for one of each rank."""
+    """Count how many distinct values of each column merge; `one_of` has room for one per rank."""
     differing = np.empty(values.size, np.int64)
     differing = differing[: _find_differing(values, codes, one_of, differing)]
     return _count_distinct(values.ravel(), differing, values.shape[1] * np.arange(len(values) + 1))
@@ -145,9 +148,9 @@ def _count_ranked(values, codes, one_of):
 
 @entry_kernel
 def _find_differing(values, codes, one_of, differing):
-    """Write where values, column after column, are not the one that is kept of their rank; return
-    how many are not."""
-    n_found, n = 0, np.uint32(values.shape[1])  # behind the ranks one that is missing is kept
+    """Write the positions, column after column, of values that differ from the one kept of their
+    rank; return how many there are."""
+    n_found, n = 0, np.uint32(values.shape[1])  # one_of[n] is for missing values
     for column in range(values.shape[0]):
         for i in range(n):
             one_of[min(codes[column, i], n)] = values[column, i]
@@ -159,14 +162,14 @@ def _find_differing(values, codes, one_of, differing):
 
 
 def _count_unranked(values, codes, start, repeated):
-    """How many distinct values of each column merge, and how many are left; column k has those
-    from start[k] on."""
+    """Count how many distinct values of each column merge, and how many are left; column k has the
+    values start[k]:start[k + 1]."""
     differing, n_left = repeated.compare(values, codes, start)
     return _count_distinct(values, differing, start), n_left
 
 
 def _count_distinct(values, places, start):
-    """How many distinct values of each column stand in these places, which ascend."""
+    """Count the distinct values of each column at these positions, which ascend."""
     bounds = np.searchsorted(places, start)
     n_distinct = np.diff(bounds)
     for k in np.flatnonzero(n_distinct > 1):
@@ -175,8 +178,8 @@ def _count_distinct(values, places, start):
 
 
 def _runs_of_columns(X, may_merge, first, end):
-    """Those of columns first, ..., end - 1 that may merge, some at a time: their numbers, and their
-    values side by side, as whole numbers."""
+    """Yield those of columns first, ..., end - 1 whose values may merge, some at a time: their
+    numbers, and their values as int64, (n_columns, n_samples)."""
     width = max(1, _VALUES_TAKEN // len(X))
     if not isinstance(X, np.ndarray):
         for mine, part in _parts_of_a_frame(X, first + np.flatnonzero(may_merge[first:end]), width):
@@ -193,7 +196,7 @@ def _runs_of_columns(X, may_merge, first, end):
 
 
 def _parts_of_a_frame(X, columns, width):
-    """Columns of a DataFrame as arrays: some of one type at a time, others one by one."""
+    """Yield columns of a DataFrame as arrays: several of one dtype at a time, others one by one."""
     of_type = {}
     for j, dtype in zip(columns, X.dtypes.iloc[columns], strict=True):
         of_type.setdefault(dtype, []).append(j)
@@ -205,7 +208,7 @@ def _parts_of_a_frame(X, columns, width):
             elif dtype.kind == "f":
                 yield some, _in_doubles(X.iloc[:, some])
             else:
-                if dtype.kind in "iu":  # fewer may differ as doubles, but none is small that is not
+                if dtype.kind in "iu":  # doubles may merge large integers, but keep them large
                     is_large = np.abs(_in_doubles(X.iloc[:, some])) > _WHOLE_MAX
                     some = some[is_large.any(axis=0)]
                 for j in some:
@@ -217,19 +220,18 @@ def _in_doubles(part):
 
 
 def _rows(array, rows):
-    """Some rows, ascending; not a copy where they stand together."""
+    """Take some rows, ascending; without a copy if they are contiguous."""
     first, end = rows[0], rows[-1] + 1
     return array[first:end] if end - first == len(rows) else array[rows]
 
 
 def _surviving_columns(X):
-    """Which columns have float32 numbers only? Of a table of several types, by these alone."""
+    """Whether each column holds float32 numbers only; of a DataFrame, as far as dtypes tell."""
     if not isinstance(X, np.ndarray):
         return np.array([_fits(dtype) for dtype in X.dtypes])
     if X.dtype.kind != "f" or _fits(X.dtype):
         return _survive(X, axis=0)
-    # Rows of a table lie together: to look at a few of them at a time is faster than to take its
-    # columns out.
+    # Rows are contiguous: checking a few of them at a time is faster than copying columns.
     survive = np.ones(X.shape[1], bool)
     n_rows = max(_LEAST_ROWS, _VALUES_AT_ONCE // X.shape[1])
     for first in range(0, len(X), n_rows):
@@ -237,7 +239,7 @@ def _surviving_columns(X):
             break
         rows = X[first : first + n_rows]
         is_same = rows.astype(np.float32) == rows
-        if not is_same.all():  # sooner known than of every column
+        if not is_same.all():  # faster than all(axis=0), and seldom true
             survive &= is_same.all(axis=0)
     return survive
 
@@ -249,22 +251,22 @@ def _as_numbers(column):
 
 
 def _fits(dtype):
-    """Is every value of that dtype a float32 number?"""
+    """Whether every value of a dtype is a float32 number."""
     return isinstance(dtype, np.dtype) and np.can_cast(dtype, np.float32)
 
 
 def _survive(values, axis=None, most=_WHOLE_MAX):
-    """Is every value a float32 number? Of whole numbers, up to `most` only are known to be."""
+    """Whether every value is a float32 number; integers are if they are `most` at most."""
     if _fits(values.dtype):
         return True if axis is None else np.ones(values.shape[1], bool)
-    if values.dtype.kind in "iu":  # as float64, two that differ may be equal
+    if values.dtype.kind in "iu":  # a cast to float64 may make different values equal
         lowest, highest = values.min(axis, initial=0), values.max(axis, initial=0)
         return (lowest >= -most) & (highest <= most)
     return (values.astype(np.float32) == values).all(axis)
 
 
 def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
-    """Name the columns of which single or double precision loses much.
+    """Warn of columns of which many distinct values are equal in single or double precision.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
     Warns
     -----
     UserWarning
-        If more than 1 % of the distinct values of a column merge, or any of integers or dates.
+        If more than 1 % of the distinct values of a column merge, or any integers or dates.
     """
     if not n_merged.any():
         return

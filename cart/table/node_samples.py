@@ -1,20 +1,20 @@
-"""A node's samples: loaded from the tree's, ordered along a feature, divided left | right.
+"""Load a node's samples from the tree's, order them along a feature, and divide them left | right.
 
 The tree's samples are one array, in which every node owns a run; a split divides the run:
 
     samples = [ ... | a b c d e f g | ... ]      the node: samples[start:start + n]
     samples = [ ... | a c f | b d e g | ... ]    its children: n_left, and the rest
 
-In the node a sample is a key, `code | record` (see `cart.primitives.sort_keys`). Ordered along a
-feature, missing values stand last; a cut behind p keys sends keys[:p] left. To send missing values
-left the keys are rotated:
+In the node a sample is a key, `code | record` (see `cart.primitives.sort_keys`). When keys are
+ordered along a feature, missing values come last; a cut after p keys sends keys[:p] left. To send
+missing values left, the keys are rotated:
 
     keys = [ 1 1 2 4 | ? ? ]     cut p = 1, 2, ..., n_known
     keys = [ ? ? | 1 1 2 4 ]     cut p = n_missing + 1, ...
 
-Where a feature of a sparse table is 0 in most samples, only the others are looked at, listed by
-their positions in the node. Nobody reads the keys of the zeros: no cut lies between them, and sums
-are taken from the shorter side.
+If a feature of a sparse table is 0 in most samples, only the other samples are listed, by their
+positions in the node. The keys of the zeros are not read, as no cut lies between them and sums are
+taken from the shorter side:
 
     keys = [ lower than 0 | 0 . . . . . . . 0 | higher than 0 ]
                             unlisted[0]         unlisted[1]
@@ -31,12 +31,12 @@ from cart.table.ranking import MISSING
 
 
 class NodeSamples(NamedTuple):
-    """The samples of the node at hand, copied together, and room to order them."""
+    """The samples of the current node, copied together, and room to order them."""
 
     records: np.ndarray  # (n_records, 1 + n_outputs) float64: weight and targets
-    numbers: np.ndarray  # (n,) uint32: of each sample's record
-    codes: np.ndarray  # (n,) uint32: of the feature at hand, of all samples or of those listed
-    keys: np.ndarray  # (n,) uint64: samples in the order of the last feature looked at
+    numbers: np.ndarray  # (n,) uint32: the number of each sample's record
+    codes: np.ndarray  # (n,) uint32: of the current feature, for all samples or for those listed
+    keys: np.ndarray  # (n,) uint64: samples in the order of the last feature searched
     spare_keys: np.ndarray  # (n,) uint64
     counts: np.ndarray  # (N_COUNTS,) int32
     spare_samples: np.ndarray  # (n,) uint64
@@ -55,11 +55,11 @@ class NodeSamples(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Which samples of a node are looked at in a sparse table."""
+    """The samples of a node that are not 0 in the current column of a sparse table."""
 
     at: np.ndarray  # (n,) uint32: their positions in the node; `NodeSamples.codes` has their codes
     unlisted: np.ndarray  # (2,) int64: first and end of the keys of the others
-    positions: np.ndarray  # (n_rows,) int64: of each row in the tree's samples; -1: not in bag
+    positions: np.ndarray  # (n_rows,) int64: of each row in the tree's samples; -1: not in-bag
     spare_codes: np.ndarray  # (n,) uint32
 
     @classmethod
@@ -73,20 +73,20 @@ class Listed(NamedTuple):
 
 
 class FeatureCodes(NamedTuple):
-    """What is known of the codes of one feature that were gathered in a node."""
+    """A summary of the codes of one feature that were gathered in a node."""
 
     feature: int
     column: int
     n: int  # samples of the node
-    n_listed: int  # of which codes were gathered: all, or those that are not 0 in a sparse table
+    n_listed: int  # samples whose codes were gathered: all, or those not 0 in a sparse table
     n_missing: int
     lowest: np.uint32  # of the codes that are not MISSING
-    highest: np.uint32
+    highest: np.uint32  # of the codes that are not MISSING
 
 
 @inline_kernel
 def with_range(codes, lowest, highest):
-    """The same with another lowest and highest code."""
+    """Replace the lowest and the highest code of a FeatureCodes."""
     return FeatureCodes(
         codes.feature, codes.column, codes.n, codes.n_listed, codes.n_missing, np.uint32(lowest),
         np.uint32(highest),
@@ -95,19 +95,19 @@ def with_range(codes, lowest, highest):
 
 @inline_kernel
 def without_missing(codes):
-    """The same of the samples alone whose code is known."""
+    """Restrict a FeatureCodes to the samples whose code is known."""
     n = codes.n - codes.n_missing
     return FeatureCodes(codes.feature, codes.column, n, n, np.int64(0), codes.lowest, codes.highest)
 
 
 @kernel
 def load_node(node, records, samples, start, n, keep_order):
-    """Load samples[start:start + n].
+    """Load samples[start:start + n] into the node.
 
-    Where sums depend on their order, the samples' records are copied together, and a sample's
-    record has its position in the node. Else `node.records` has one row per distinct record (see
-    `cart.growth.general.number_distinct_records`): so few that a scan, which meets the samples in
-    any order, finds them in the cache.
+    With `keep_order`, when sums depend on the order of the samples, their records are copied, and
+    number i is the record of the node's i-th sample. Else `node.records` has one row per distinct
+    record (see `cart.growth.general.number_distinct_records`): so few that they stay in the cache
+    during a scan, which meets the samples in any order.
     """
     if keep_order:
         for i in range(n):
@@ -124,7 +124,7 @@ def load_node(node, records, samples, start, n, keep_order):
 
 @kernel
 def known_range(codes, n):
-    """The lowest and the highest code that is not MISSING, and how many are MISSING."""
+    """Return the lowest and the highest code other than MISSING, and how many are MISSING."""
     lowest = MISSING
     highest = np.uint32(0)
     n_missing = 0
@@ -140,9 +140,9 @@ def known_range(codes, n):
 
 @kernel
 def order_node(node, codes, gap, keep_order):
-    """Sort the node's keys along the codes just gathered, missing values last.
+    """Sort the node's keys by the codes just gathered, missing values last.
 
-    A key's code is relative to the lowest; the missing ones stand `gap` behind the highest.
+    The code in a key is relative to the lowest; that of missing values is `gap` above the highest.
     """
     n, lowest, highest = codes.n, codes.lowest, codes.highest
     if codes.n_missing > 0 and keep_order:
@@ -160,7 +160,7 @@ def order_node(node, codes, gap, keep_order):
 
 @kernel
 def order_listed(node, listed, codes, zero):
-    """Put the keys of the listed samples into order: lower than zero first, higher at the end."""
+    """Order the keys of the listed samples: those below zero at the front, above it at the end."""
     n, n_listed, lowest = codes.n, codes.n_listed, codes.lowest
     n_lower = 0
     for j in range(n_listed):
@@ -196,7 +196,7 @@ def _n_bits(top):
 
 @kernel
 def _move_missing_last(node, n):
-    """scikit-learn's exchange of missing values with known ones from the end."""
+    """Exchange missing values with known ones from the end, as scikit-learn does."""
     keys = node.keys
     i = 0
     last = n - 1
@@ -214,7 +214,7 @@ def _move_missing_last(node, n):
 
 @kernel
 def rotate(node, n, n_known):
-    """Bring the missing values from the end of the order to its beginning."""
+    """Move the missing values from the end of the order to its beginning."""
     n_missing = n - n_known
     for i in range(n_missing):
         node.spare_keys[i] = node.keys[n_known + i]
@@ -233,7 +233,7 @@ def _goes_left(code, left_code, missing_left):
 
 
 class _Sides(NamedTuple):
-    """Where the codes gathered send the samples (see `cart.primitives.partition`)."""
+    """Which way each sample goes by its gathered code (see `cart.primitives.partition`)."""
 
     codes: np.ndarray
     left_code: int
@@ -245,9 +245,9 @@ class _Sides(NamedTuple):
 
 @kernel
 def divide_keys(node, n, left_code, missing_left, keep_order):
-    """Bring the keys into the order left | right of the codes at hand; return how many go left.
+    """Divide the keys left | right by the codes gathered; return how many go left.
 
-    With `keep_order` by scikit-learn's exchange from both ends.
+    With `keep_order`, they are exchanged from both ends as in scikit-learn.
     """
     keys = node.keys
     if not keep_order:
@@ -268,7 +268,7 @@ def divide_keys(node, n, left_code, missing_left, keep_order):
 
 @kernel
 def divide_listed(node, listed, n, n_listed, left_code, zero):
-    """`divide_keys` for the listed samples that go another way than those that are 0."""
+    """As `divide_keys`; only listed samples that go the other way than the zeros are written."""
     is_zero_left = zero <= left_code
     n_others = 0
     for j in range(n_listed):
@@ -281,7 +281,7 @@ def divide_listed(node, listed, n, n_listed, left_code, zero):
 
 @kernel
 def divide_stably(split, node, samples, start, n):
-    """Samples that go left, then samples that go right, each in their present order."""
+    """Divide the samples left | right, each side in its present order; return how many go left."""
     sides = _Sides(node.codes, split.left_code, split.missing_left)
     mine = samples[start : start + n]
     partition(sides, mine, n, mine, node.spare_samples)
@@ -290,7 +290,11 @@ def divide_stably(split, node, samples, start, n):
 
 @kernel
 def divide_in_order(split, divided, node, samples, start, n):
-    """scikit-learn's: the order of the last feature looked at, then exchange from both ends."""
+    """Divide the samples as scikit-learn does; return how many go left.
+
+    They take the order of the last feature searched, then are exchanged from both ends; `divided`
+    says that the keys are left | right already.
+    """
     for i in range(n):
         node.spare_samples[i] = samples[start + i]
     n_left = 0

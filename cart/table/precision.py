@@ -1,4 +1,4 @@
-"""Single or double precision, dates as numbers, and columns of pandas' own types."""
+"""Choose single or double precision; convert dates and columns of pandas' own dtypes to numbers."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ _DATES = "mM"
 
 
 def precision_of(estimator):
-    """The dtype in which an estimator, ours or scikit-learn's, takes X: that of its trees, whatever
-    the parameter was set to since they were grown.
+    """The dtype in which an estimator, ours or scikit-learn's, takes X.
+
+    That is the dtype its trees were grown in, even if the parameter was changed since.
 
     Returns
     -------
@@ -22,16 +23,16 @@ def precision_of(estimator):
 
 
 def dates_as_seconds(X):
-    """X with dates and durations as seconds, dates since 1970 (UTC); missing ones are nan.
+    """Return X with dates (since 1970, UTC) and durations in seconds; missing ones become nan.
 
     Parameters
     ----------
     X : array-like or sparse
-        Columns of a DataFrame, of pandas or polars, and items of a list may differ in type.
+        Columns of a DataFrame (pandas or polars) and items of a list may differ in type.
 
     Returns
     -------
-    X itself where it holds neither
+    X itself if it holds neither
     """
     if isinstance(X, np.ndarray):
         return _seconds(X) if X.dtype.kind in _DATES else X
@@ -56,9 +57,12 @@ def dates_as_seconds(X):
 
 
 def with_plain_columns(X):
-    """X with pandas' categories of text as objects, and its nullable numbers as floats where some
-    are missing: scikit-learn's check of tables takes such categories for numbers, too, where they
-    stand beside booleans, and pandas puts pd.NA among objects."""
+    """Return X with pandas' text categories as objects, and nullable numbers as floats if any are
+    missing.
+
+    scikit-learn's check of X would take text categories beside booleans for numbers, and pandas
+    would convert a missing nullable number to pd.NA in an object array.
+    """
     if not hasattr(X, "isetitem"):
         return X
     plain = {}
@@ -75,7 +79,7 @@ def with_plain_columns(X):
 
 
 def _is_date(values):
-    """Is it dates or durations of NumPy, an array of them or one?"""
+    """Whether this is a NumPy date or duration, or an array of them."""
     return getattr(values, "dtype", np.dtype(object)).kind in _DATES
 
 
@@ -85,7 +89,7 @@ def _seconds(dates):
 
 
 def kinds_of(X):
-    """The kind (as in numpy.dtype.kind) of each column."""
+    """A list of the kind (as in numpy.dtype.kind) of each column."""
     if hasattr(X, "iloc"):
         return [dtype.kind for dtype in X.dtypes]
     X = X if hasattr(X, "dtype") else np.asarray(X)

@@ -1,7 +1,7 @@
-"""Ranking of columns: their distinct values (levels), and the rank of every value (code).
+"""Rank columns: find their distinct values (levels), and the rank of every value (its code).
 
-Whole numbers in a short range are their own places in a table; others are sorted, the row beside
-the value, and numbered where the value changes:
+Whole numbers in a short range index a table of ranks. Other values are sorted together with their
+rows, and numbered anew where the value changes:
 
     values   [ 0.5  0.1  2.0  0.5 ]
     keys     [ 0.1|1   0.5|0  0.5|3   2.0|2 ]     sorted, value | row
@@ -20,16 +20,17 @@ from cart.primitives.sort_keys import CODE_SHIFT, record_of
 # The code of a missing value.
 MISSING = np.uint32(0xFFFFFFFF)
 
-# Digits of the 32 bits that keys are sorted by: shorter ones, whose counts cost less, for few keys.
+# Digits of the 32 bits that keys are sorted by. Below _FEW keys they are shorter, as the counts of
+# short digits cost less.
 _FEW, _FEW_BITS, _DIGIT_BITS = 1 << 12, 8, 11
 _N_COUNTS = 3 << _DIGIT_BITS
 
-# Values of which one tells of most columns that they are not whole numbers.
+# First values to check: if a column is not of whole numbers, one of these usually shows it.
 _TRIED = 64
 
 
 class Scratch(NamedTuple):
-    """What the ranking of columns writes to, one after another."""
+    """Work space for ranking columns one after another."""
 
     keys: np.ndarray  # (n,) uint64, see cart.primitives.sort_keys
     spare: np.ndarray  # (n,) uint64
@@ -49,16 +50,16 @@ def rank(values, n_categories, codes, levels, scratch):
     values : ndarray of shape (n_columns, n), float32 or float64, C order
         nan is a missing value.
     n_categories : ndarray of shape (n_columns,), int64
-        Of columns of categories 0, 1, ... (less than 0: missing), which are their own ranks; 0 of
+        Of columns of categories 0, 1, ... (less than 0: missing), which are their own ranks; 0 for
         columns of numbers.
     codes : ndarray of shape (n_columns, n), uint32, C order
-        Is filled with the rank of each value among the distinct ones; MISSING for nan. May be the
-        memory of the values, where these have 32 bits.
-    levels : ndarray, of the type of `values`
-        Its beginning is filled with the distinct values, ascending, column after column. There is
-        room for all values, and for all categories.
+        Is filled with the rank of each value among the distinct ones; MISSING for nan. May share
+        the memory of `values` if these have 32 bits.
+    levels : ndarray, of the dtype of `values`
+        Its beginning is filled with the distinct values, ascending, column after column. It must
+        have room for all values, and for all categories.
     scratch : Scratch
-        For n values at least.
+        For at least n values.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def rank(values, n_categories, codes, levels, scratch):
     """
     n_columns, n = values.shape
     start = n * np.arange(n_columns + 1)
-    zero = np.empty(n_columns, np.uint32)  # no column has zeros beside its values
+    zero = np.empty(n_columns, np.uint32)  # dense columns have no implicit zeros
     values, codes = values.reshape(-1), codes.reshape(-1)
     return _rank(values, start, n, n_categories, codes, zero, levels, scratch)
 
@@ -78,15 +79,15 @@ def rank_sparse(X):
     Parameters
     ----------
     X : csc_matrix of shape (n_samples, n_columns), float32 or float64
-        In canonical format, no entry 0 or nan.
+        In canonical format, without entries that are 0 or nan.
 
     Returns
     -------
     codes : ndarray of shape (n_entries,), uint32
-        Rank of each entry among the distinct values of its column, 0 included where it has any.
+        Rank of each entry among the distinct values of its column, including 0 if it has zeros.
     zero : ndarray of shape (n_columns,), uint32
-        Rank of 0, where the column has zeros.
-    levels : ndarray of shape (n_levels,), of the type of X
+        Rank of 0, if the column has zeros.
+    levels : ndarray of shape (n_levels,), of the dtype of X
         Distinct values, ascending, column after column.
     level_start
         See `rank`.
@@ -117,12 +118,12 @@ class _Values(NamedTuple):
     values: np.ndarray  # float32 or float64
     bits: np.ndarray  # their memory, uint32 or uint64
     start: np.ndarray  # (n_columns + 1,) int64: column c owns values[start[c]:start[c + 1]]
-    n_samples: int  # where a column has fewer values the others are 0
+    n_samples: int  # if a column has fewer values, the others are 0
     n_categories: np.ndarray  # (n_columns,) int64
 
 
 class _Ranks(NamedTuple):
-    """What their ranking fills; see `rank` and `rank_sparse`."""
+    """The results of ranking; see `rank` and `rank_sparse`."""
 
     codes: np.ndarray
     zero: np.ndarray
@@ -156,7 +157,7 @@ def _rank_columns(source, ranks, scratch):
 
 @kernel
 def _insert_zero(codes, levels, n_levels):
-    """Make 0 a level, and shift the codes above it; return its rank."""
+    """Insert 0 into the levels, and shift the codes above it; return its rank."""
     place = 0
     while place < n_levels and levels[place] < 0.0:
         place += 1
@@ -178,19 +179,21 @@ def _take_categories(values, codes, levels, n_categories):
 
 @kernel
 def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
-    """Rank the values of a column; `bits` and `level_bits` are the memory of `values` and `levels`.
-    Returns how many are distinct."""
+    """Rank the values of a column; return how many are distinct.
+
+    `bits` and `level_bits` are the memory of `values` and `levels`.
+    """
     n_levels = _rank_near_whole_numbers(values, codes, levels, keys)
     if n_levels > 0:
         return n_levels
-    n = 0  # how many are not missing
+    n = 0  # values that are not missing
     for i in range(values.shape[0]):
         if np.isnan(values[i]):
             codes[i] = MISSING
         else:
             keys[n] = i
             n += 1
-    # The lower half of a double first: sorting is stable.
+    # Sort doubles by their lower half first, then by the upper one: the sort is stable.
     for half in range(bits.itemsize // 4):
         for j in range(n):
             i = record_of(keys[j])
@@ -202,7 +205,7 @@ def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
     before = np.uint64(0)
     for j in range(n):
         i = record_of(keys[j])
-        # Of a value in single precision the key has all bits.
+        # A key holds all bits of a single-precision value.
         is_single = bits.itemsize == 4
         number = keys[j] >> CODE_SHIFT if is_single else ordered(np.uint64(bits[i]), 64)
         if n_levels == 0 or number != before:
@@ -215,8 +218,10 @@ def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
 
 @kernel
 def _rank_near_whole_numbers(values, codes, levels, ranks):
-    """Rank whole numbers in a range not longer than they are many: they are their own places in a
-    table, and nothing is sorted. Returns how many are distinct; 0 for other values."""
+    """Rank whole numbers whose range is no longer than n, by a table, without sorting.
+
+    Returns how many are distinct; 0 if the values are not such.
+    """
     n = values.shape[0]
     for i in range(min(n, _TRIED)):
         if values[i] != np.floor(values[i]):  # nan too
@@ -249,7 +254,7 @@ def _rank_near_whole_numbers(values, codes, levels, ranks):
 
 @kernel
 def _sort(keys, n, counts, spare):
-    """Sort keys[:n] by code. Returns where they are: 0 for `keys`, 1 for `spare`."""
+    """Sort keys[:n] by code. Return where the result is: 0 for `keys`, 1 for `spare`."""
     if n < _FEW:
         return _sort_by_digits(keys, n, _FEW_BITS, 32 // _FEW_BITS, counts, spare)
     return _sort_by_digits(keys, n, _DIGIT_BITS, _N_COUNTS >> _DIGIT_BITS, counts, spare)
@@ -257,7 +262,7 @@ def _sort(keys, n, counts, spare):
 
 @inline_kernel
 def _sort_by_digits(keys, n, digit_bits, n_digits, counts, spare):
-    """The same, digit after digit; a digit that is the same in all keys is passed over."""
+    """As `_sort`, digit by digit; a digit that is the same in all keys is skipped."""
     size = 1 << digit_bits
     mask = np.uint64(size - 1)
     for d in range(n_digits * size):

@@ -1,12 +1,13 @@
-"""Which values differ that have one code: codes that are met once are passed over, none is sorted.
+"""Find values that differ though they have the same code, without sorting.
 
-Two bits a hash, as in a Bloom filter, tell which codes may be met more than once.
+Codes that occur only once are skipped: as in a Bloom filter, two bits per hash tell which codes may
+occur more than once.
 
 hash of a code      h
 once  [ ..0 1 1.. ] ^     set by the first code that has this hash
-twice [ ..0 0 1.. ] ^     set by a further one: these codes are candidates
+twice [ ..0 0 1.. ] ^     set by any further one: codes with this hash are candidates
 
-Candidates stand in a table by their hash, and are compared with the first one of the same code.
+Candidates are put into a hash table, and compared with the first candidate of the same code.
 """
 
 from typing import NamedTuple
@@ -16,17 +17,17 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.table.ranking import MISSING
 
-# Bits per code: of codes that are all distinct one in fifty is a candidate.
+# Bits per code: if all codes are distinct, one in fifty becomes a candidate.
 _BITS = 26
 
 
 class RepeatedCodes(NamedTuple):
-    """Room to look at columns of so many codes at most, one after another."""
+    """Work space to compare columns of up to n codes, one after another."""
 
     once: np.ndarray  # (n_words,) uint64: a bit per hash, set by the first code that has it
-    twice: np.ndarray  # (n_words,) uint64: set by further ones
-    candidates: np.ndarray  # (n,) uint32: where they stand
-    first: np.ndarray  # (at least 2 * n,) uint32: the first candidate of each code, by its hash
+    twice: np.ndarray  # (n_words,) uint64: a bit per hash, set by further codes that have it
+    candidates: np.ndarray  # (n,) uint32: positions of the candidates
+    first: np.ndarray  # (at least 2 * n,) uint32: hash table of each code's first candidate
 
     @classmethod
     def create(cls, n):
@@ -35,22 +36,22 @@ class RepeatedCodes(NamedTuple):
         return cls(*words, np.empty(n, np.uint32), np.empty(2 << n.bit_length(), np.uint32))
 
     def compare(self, values, codes, start):
-        """Compare the values of columns with the first one of the same code.
+        """Compare every value of a column with the first one that has the same code.
 
         Parameters
         ----------
         values : ndarray of shape (n,), int64
         codes : ndarray of shape (n,), uint32
-            Those that are MISSING are passed over.
+            MISSING ones are skipped.
         start : ndarray of shape (n_columns + 1,), int64
             Column c has values start[c]:start[c + 1].
 
         Returns
         -------
         differing : ndarray, int64
-            Where values are not the first one, ascending.
+            Positions of the values that differ from that first one, ascending.
         n_codes : ndarray of shape (n_columns,), int64
-            How many codes each column has.
+            How many distinct codes each column has.
         """
         differing, n_codes = np.empty(len(codes), np.int64), np.empty(len(start) - 1, np.int64)
         return differing[: _compare(values, codes, start, self, differing, n_codes)], n_codes
@@ -86,7 +87,7 @@ def _compare(values, codes, start, room, differing, n_codes):
 
 @inline_kernel
 def _sift(codes, room):
-    """Write the candidates; return how many there are, and how many codes are not missing."""
+    """Find the candidates; return how many there are, and how many codes are not missing."""
     n_words, shift = 1, np.uint32(26)
     while n_words < room.once.shape[0] and 64 * n_words < _BITS * codes.shape[0]:
         n_words, shift = 2 * n_words, shift - np.uint32(1)
@@ -108,7 +109,7 @@ def _sift(codes, room):
 
 @inline_kernel
 def _place(code, shift):
-    """Word and bit of a code. A missing one has no bit: no processor could guess at a branch."""
+    """The word and the bit of a code. For MISSING no bit is set, which needs no branch."""
     place = _hash(code) >> shift
     bit = np.uint64(code != MISSING) << np.uint64(place & np.uint32(63))
     return np.int64(place >> np.uint32(6)), bit
@@ -116,5 +117,5 @@ def _place(code, shift):
 
 @inline_kernel
 def _hash(code):
-    """A multiplicative hash (Knuth 1998, 6.4), whose leading bits count."""
+    """A multiplicative hash (Knuth 1998, 6.4); its leading bits are used."""
     return np.uint32(np.uint64(code) * np.uint64(2654435769))

@@ -1,13 +1,13 @@
-"""A sparse training table: of every column the ranks of the values that are not 0.
+"""A sparse training table: the ranks of the values that are not 0, column by column.
 
     column 0 of X   [ 0  3  0  0  -1  0 ]        zero[0] = 1, the rank of 0
 
     rows            [ 1  4 | column 1 ... ]      column c owns entries entry_start[c]:
     codes           [ 2  0 | ...          ]                            entry_start[c + 1]
 
-A node that looks at a column meets the column's entries, and asks of each row where it stands among
-the tree's samples; so a thread keeps `positions` up to date. The entries of a small node's rows are
-listed by columns once, as chains in the order of the samples:
+To gather a column in a node, all entries of the column are read, and those kept whose row is in the
+node; each thread therefore keeps the `positions` of the rows in the tree's samples up to date. In a
+small node the entries of its rows are listed by column once, as chains in the order of the samples:
 
     entry           0  1  2  3  4           of the last sample, of the one before, ...
     column          7  2  2  0  7
@@ -35,18 +35,19 @@ class RowLists(NamedTuple):
 
 
 class NodeLists(NamedTuple):
-    """The entries of a small node, by columns."""
+    """The entries of a small node, listed by column."""
 
-    head: np.ndarray  # (n_columns,) int64: the first entry of a column, if it is of this node
-    of: np.ndarray  # (n_columns,) int64: the node that the head is of
+    head: np.ndarray  # (n_columns,) int64: the first entry of a column, valid for node of[column]
+    of: np.ndarray  # (n_columns,) int64: the number of the node that the head belongs to
     following: np.ndarray  # (capacity,) int64: the next entry of the same column, or -1
     at: np.ndarray  # (capacity,) int64: position of the sample in the node
     codes: np.ndarray  # (capacity,) uint32
-    node: np.ndarray  # (4,) int64: first sample and size of the node, its number, is it listed?
+    node: np.ndarray  # (4,) int64: the node's first sample, size, number, and 1 if it is listed
 
     @classmethod
     def create(cls, n_columns, n_entries):
-        """Room for as many entries as nodes of common forests meet in half of their columns."""
+        """Room for the entries of sqrt(n_columns) / 2 columns of mean density: half as many columns
+        as a node of a usual forest looks at."""
         capacity = int(math.sqrt(n_columns) / 2 * n_entries / n_columns)
         integers = [np.zeros(n, np.int64) for n in (n_columns, n_columns, capacity, capacity)]
         return cls(*integers, np.empty(capacity, np.uint32), np.zeros(4, np.int64))
@@ -54,9 +55,9 @@ class NodeLists(NamedTuple):
 
 @kernel
 def list_node(lists, by_row, samples, start, n, shift):
-    """List the node's entries, unless they are listed or too many; return whether they are.
+    """List the node's entries, unless done before or too many; return whether they are listed.
 
-    Of a sample's low 32 bits those from bit `shift` on are its row.
+    The row of a sample is its low 32 bits, shifted right by `shift`.
     """
     node, capacity = lists.node, lists.at.shape[0]
     if node[0] == start and node[1] == n:
@@ -82,18 +83,18 @@ def list_node(lists, by_row, samples, start, n, shift):
 
 @inline_kernel
 def first_entry(lists, column):
-    """The first entry of a column in the node that is listed, or -1."""
+    """The first entry of a column in the listed node, or -1."""
     return lists.head[column] if lists.of[column] == lists.node[2] else np.int64(-1)
 
 
 @like(Table)
 class SparseTable(NamedTuple):
-    """Sparse training data as the kernels see it; read-only. See `Table`."""
+    """Sparse training data as kernels see them; read-only. See `Table`."""
 
     entry_start: np.ndarray  # (n_columns + 1,) int64: column c owns entries start[c]:start[c + 1]
     rows: np.ndarray  # (n_entries,) int32: rows of the non-zero values, ascending per column
     codes: np.ndarray  # (n_entries,) uint32: rank among the column's distinct values
-    zero: np.ndarray  # (n_columns,) uint32: rank of 0, where the column has zeros
+    zero: np.ndarray  # (n_columns,) uint32: rank of 0, if the column has zeros
     levels: Levels  # as in Table
     tops: Levels
     level_start: np.ndarray
@@ -119,7 +120,7 @@ class SparseTable(NamedTuple):
         pass
 
     def gather(self, column, samples, start, n, node, may_list):
-        """Meet the column's entries that lie in the node, in the order of the samples."""
+        """Gather the codes of a column's entries in the node; see `cart.table.table.gather`."""
         zero = self.zero[column]
         lists, listed = self.lists, self.listed
         n_listed = 0
@@ -176,4 +177,4 @@ class SparseTable(NamedTuple):
             self.listed.positions[row_of(samples[i])] = i
 
     def keeps_order(self):
-        return False  # to keep it would cost the zeros
+        return False  # keeping it would mean to handle all zeros

@@ -1,4 +1,4 @@
-"""The training table: every column as ranks, built once and shared by all trees and threads.
+"""The training table: all columns as ranks, built once and shared by all trees and threads.
 
 A code is the rank of a value among the distinct values of its column, its levels:
 
@@ -8,8 +8,8 @@ A code is the rank of a value among the distinct values of its column, its level
                            ^               ^
                            level_start[0]  level_start[1]
 
-Cuts depend on ranks alone; levels are read where a threshold is written, and where two values are
-so close that scikit-learn takes them for one.
+Cuts depend on ranks only. Levels are read to write a threshold; whether two values are so close
+that scikit-learn treats them as equal is noted in `ties`.
 """
 
 from typing import NamedTuple
@@ -25,26 +25,26 @@ from cart.table.ranking import MISSING
 
 @dispatch
 def gather(table, column, samples, start, n, node, may_list):
-    """Copy the codes of samples[start:start + n] in one column into the `node`.
+    """Copy the codes of samples[start:start + n] in one column to the `node`.
 
-    Returns the lowest and the highest, and of how many samples the codes were copied: all n, or
-    with `may_list` perhaps the few that are not 0 in a sparse table, which the table lists.
+    Returns the lowest code, the highest, and the number of samples whose codes were copied: all n,
+    or with `may_list` perhaps only the few that are not 0 in a sparse table, which it lists.
     """
 
 
 @dispatch
 def order_codes(table, node, codes, keep_order):
-    """Sort the node's keys along the codes gathered."""
+    """Sort the node's keys by the codes gathered."""
 
 
 @dispatch
 def divide_codes(table, node, codes, left_code, missing_left, keep_order):
-    """Bring the node's keys into the order left | right; return how many go left."""
+    """Divide the node's keys left | right; return how many go left."""
 
 
 @dispatch
 def value_of(table, column, code):
-    """The value, float64, that a code of a column stands for; of several the smallest."""
+    """The value, float64, that a code of a column stands for; the smallest if there are several."""
 
 
 @dispatch
@@ -54,77 +54,77 @@ def top_of(table, column, code):
 
 @inline_kernel
 def threshold_between(table, column, left_code, right_code):
-    """Halfway between the two values beside a cut."""
+    """The threshold halfway between the two values beside a cut."""
     low, high = top_of(table, column, left_code), value_of(table, column, right_code)
     threshold = low / 2.0 + high / 2.0
-    return threshold if threshold < high else low  # rounded up to it
+    return threshold if threshold < high else low  # if it was rounded up to `high`
 
 
 @dispatch
 def same_value(table, column, low, high):
-    """Do two codes of a column, low <= high, count as one value?
+    """Whether two codes of a column, low <= high, count as one value.
 
-    They do if no cut between them keeps scikit-learn's distance from the values on either side.
+    They do if their values are so close that scikit-learn would not cut between them.
     """
 
 
 @dispatch
 def code_up_to(table, column, lowest, highest, threshold):
-    """A code in [lowest, highest) that separates the values up to a threshold from the others.
+    """Find a code in [lowest, highest) that separates values up to a threshold from the others.
 
-    The values of `lowest` and `highest` lie on either side of it.
+    The threshold lies between the values of `lowest` and `highest`.
     """
 
 
 @dispatch
 def next_cut(table, p):
-    """The next position after `p` to cut ordered samples at; there is none among the unlisted."""
+    """The next position after `p` to cut the ordered samples at; unlisted samples are skipped."""
 
 
 @dispatch
 def update_positions(table, samples, start, n):
-    """Note that samples[start:start + n] have changed places."""
+    """Update the table's record of positions after samples[start:start + n] changed places."""
 
 
 @dispatch
 def keeps_order(table):
-    """Do samples keep the order of the features looked at before (see
-    `cart.splitting.splitter`)?"""
+    """Whether samples keep the order of the feature searched before, if sums depend on it (see
+    `cart.splitting.splitter`)."""
 
 
 def has_missing(table):
-    """Is any value of a table missing?"""
+    """Whether any value of a table is missing."""
     return table.codes.dtype == np.uint32 and table.codes.max(initial=0) == MISSING
 
 
 class Table(NamedTuple):
-    """Training data as the kernels see it; read-only.
+    """Training data as kernels see them; read-only.
 
-    A thread's copy (`with_room`) may have room to write to, for one tree after another.
-    `columns` says which stored column is feature 0, 1, ...: leaving a feature out is a new
-    `columns`, and nothing is copied or sorted again.
+    A thread's copy (`with_room`) may have room to write to, for one tree after another. `columns`
+    says which stored column is feature 0, 1, ...: to leave out a feature takes a new `columns`
+    only, and nothing is copied or sorted again.
     """
 
     codes: np.ndarray  # (n_columns, n_samples) ranks, or MISSING: uint32, or what `narrow` makes
     levels: Levels  # (n_levels,): distinct values ascending, column after column; see `complete`
-    tops: Levels  # `levels` again; of bins (see cart.table.bins) the largest values of each
+    tops: Levels  # the same as `levels`; with bins (see cart.table.bins) the largest value of each
     level_start: np.ndarray  # (n_columns + 1,) int64: column c owns levels[start[c]:start[c + 1]]
     ties: Ties  # codes whose values count as one
-    tie_span: np.ndarray  # (n_columns,) uint32: by how many ranks these differ at most; of bins 0
+    tie_span: np.ndarray  # (n_columns,) uint32: their largest distance in ranks; 0 for bins
     columns: np.ndarray  # (n_features,) int64: the column of each feature
 
     @property
     def is_complete(self):
-        """Has it the values of its codes?"""
+        """Whether the table has the values of its codes."""
         return len(self.levels.array) == self.level_start[-1]
 
     def without(self, features):
-        """The same table without one feature, or without several."""
+        """Return the table without one or several features."""
         return self._replace(columns=np.delete(self.columns, features))
 
     def narrow(self, dtype=np.uint16):
-        """The same table with codes of that type, of which the caches hold more, where it is enough
-        for them and no value is missing."""
+        """Return the table with narrower codes, of which the caches hold more; the table itself if
+        the dtype is not narrower, or too narrow, or a value is missing."""
         n_codes = np.diff(self.level_start).max()
         if self.codes.itemsize <= np.dtype(dtype).itemsize:
             return self
@@ -133,18 +133,18 @@ class Table(NamedTuple):
         return self._replace(codes=self.codes.astype(dtype))
 
     def wide(self):
-        """The same table with codes of 32 bits."""
+        """Return the table with codes of 32 bits."""
         return self._replace(codes=self.codes.astype(np.uint32, copy=False))
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
-        """The same table for a thread that grows trees on up to `n_samples` of its rows."""
+        """Return the table for a thread that grows trees on up to `n_samples` of its rows."""
         return self
 
     def begin_tree(self, samples):
         """Prepare to grow a tree on these rows."""
 
     def end_tree(self, nodes):
-        """What the nodes do not say of the tree that was grown: its Categories, or None."""
+        """Return what `nodes` does not hold of the tree just grown: its Categories, or None."""
 
     def gather(self, column, samples, start, n, node, may_list):
         codes = self.codes[column]
@@ -194,7 +194,7 @@ class Table(NamedTuple):
     def update_positions(self, samples, start, n):
         pass
 
-    # Without categories; the protocol is that of `cart.splitting.category_subsets`.
+    # The protocol of `cart.splitting.category_subsets`, for a table without categories.
     def is_categorical(self, column):
         return False
 

@@ -1,9 +1,9 @@
-"""Thresholds of grown trees, from the codes between which the fast paths cut.
+"""Compute the thresholds of grown trees from the codes on either side of their cuts.
 
-A fast path grows on ranks alone: it leaves the codes on either side of a cut, a word, where the
-threshold will stand. Values are looked up when trees are grown. Where they were left in X (see
+A fast path grows on ranks only: it stores the two codes beside a cut, as one word, in place of the
+threshold. Values are looked up once the trees are grown. If they were left in X (see
 `cart.table.encoding.complete`), a thread looks up some columns at a time for all trees, so that a
-fit on few threads never holds the values of all.
+fit on few threads never holds the values of all columns.
 """
 
 import numpy as np
@@ -14,31 +14,32 @@ from cart.primitives.threads import in_parts
 from cart.table.distinct_values import Levels, level_at
 from cart.table.encoding import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
 
-_PARTS = 8  # of the columns, at most, whose values are looked up at once: nodes are met so often
+_PARTS = 8  # parts of the columns, looked up one after another: each is a pass over all nodes
 
 
 @inline_kernel
 def cut_of(left_code, right_code):
-    """The word of a cut between two codes."""
+    """Pack the codes on either side of a cut into a word."""
     return np.uint64(left_code) << CODE_SHIFT | np.uint64(right_code)
 
 
 def write_thresholds(features, thresholds, table, first=0, end=None):
-    """Write thresholds in the place of cuts.
+    """Replace cuts by thresholds.
 
     Parameters
     ----------
     features : ndarray of shape (n_nodes,), int32
-        Negative in leaves, which are passed over.
+        Negative in leaves, which are skipped.
     thresholds : ndarray of shape (n_nodes,), float64
-        With the words of the cuts.
+        Holds the words of the cuts; changed in place.
     table : cart.table.table.Table
-        That the trees were grown on, complete.
+        The table that the trees were grown on, complete.
     first, end : int, optional
-        Of features in columns first, ..., end - 1 only.
+        Only cuts in columns first, ..., end - 1 are replaced.
     """
     end = len(table.codes) if end is None else end
-    parts = table.columns, table.level_start, table.levels, table.tops  # compiled for one kind
+    # Without the codes, whose dtype varies: the kernel is compiled once.
+    parts = table.columns, table.level_start, table.levels, table.tops
     span = np.int64(first), np.int64(end)
     _write(features, thresholds.view(np.uint64), thresholds, *parts, span)
 
@@ -53,26 +54,26 @@ def _write(features, cuts, thresholds, columns, level_start, levels, tops, span)
         if first <= column < end:
             low_at = level_start[column] + np.int64(cuts[i] >> CODE_SHIFT)
             high_at = level_start[column] + np.int64(cuts[i] & RECORD)
-            if high_at == level_start[column + 1]:  # all but the missing go left
+            if high_at == level_start[column + 1]:  # all known values go left
                 thresholds[i] = np.inf
                 continue
             low, high = level_at(tops, low_at), level_at(levels, high_at)
             threshold = low / 2.0 + high / 2.0
-            thresholds[i] = threshold if threshold < high else low  # rounded up to it
+            thresholds[i] = threshold if threshold < high else low  # if it was rounded up to `high`
 
 
 def fill_thresholds(trees, table, columns, n_jobs=None):
-    """Write the thresholds of trees that have cuts in their place.
+    """Replace the cuts of trees by thresholds.
 
     Parameters
     ----------
     trees : list of cart.tree.tree.Tree or None
-        Changed in place.
+        Those with cuts are changed in place.
     table : cart.table.table.Table
     columns : cart.table.columns.Columns
         Of the table.
     n_jobs : int or None
-        joblib's.
+        As in joblib.
     """
     trees = [tree for tree in trees if tree is not None and tree.has_cuts]
     if not trees:
