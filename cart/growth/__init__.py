@@ -1,1 +1,1 @@
-"""Growth of one tree from its root, for every table, criterion and limit."""
+"""Growth of one tree from its root, for any table, criterion and limits."""

@@ -1,4 +1,4 @@
-"""What a plan asks for beside the splits of trees: surrogates, competitors, and routes by them."""
+"""Find what a plan asks for beside the splits of trees: surrogates, competitors, and routes."""
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF
 from cart.tree.tree import decreases
 
-_ROUNDING = 1e-12  # what multiplying and dividing may leave
+_ROUNDING = 1e-12  # relative error that multiplying and dividing may leave
 _RULES = {"surrogate": BY_SURROGATES, "majority": BY_MAJORITY}
 
 
 class AlternativesFinder:
-    """Finds surrogates and competitors of the trees that are grown on a table in one thread.
+    """Finds surrogates and competitors of the trees that one thread grows on a table.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ class AlternativesFinder:
     codes : ndarray of shape (n_rows,) or (n_rows, n_outputs), float64
         Of the target.
     plan : cart.growth.plan.Plan
-        That asks for some.
+        A plan that asks for some.
 
     Attributes
     ----------
     plan : cart.growth.plan.Plan
-        What trees are grown to: where rows are sent by another rule than scikit-learn's and some
-        value is missing, with a splitter that does without missing values.
+        The plan to grow trees by. If `sends_missing`, its splitter does without missing values.
     sends_missing : bool
-        Is that so? Then trees take the general path, with a `route`.
+        Whether some value is missing, and rows go by another rule than scikit-learn's. Then trees
+        take the general path, with a `route`.
     surrogates : cart.growth.surrogates.SurrogateFinder
     """
 
@@ -58,14 +58,14 @@ class AlternativesFinder:
         self._factor = None
         if asked.class_factor is not None:
             self._factor = asked.class_factor[codes.reshape(-1).astype(np.int64)]
-        # A split that sent rows by a constrained feature would not keep its constraint.
+        # Rows that a surrogate sends by a constrained feature could break its constraint.
         is_barred = (plan.limits.monotonic != 0) & (asked.missing == "surrogate")
         self.surrogates = SurrogateFinder(
             table, asked.n_surrogates, asked.style, asked.n_drawn, is_barred, plan.hashed_names
         )
 
     def route(self, weight, seed):
-        """How rows without a value go in the tree of some weights and a seed."""
+        """The route of rows without a value, in a tree with these weights and this seed."""
         if not self.sends_missing:
             return Learned()
         finder = self.surrogates
@@ -76,7 +76,7 @@ class AlternativesFinder:
         return BySurrogates(finder.rows, ranking, finder.draw_of(seed))
 
     def add_to(self, tree, weight, seed):
-        """Have a tree that was grown with such weights, and a seed, keep what is asked for."""
+        """Add what the plan asks for to a tree that was grown with these weights and this seed."""
         rule = _RULES.get(self._asked.missing, BY_TREE)
         nodes = tree.nodes
         found = self.surrogates.find(nodes, tree.categories, self.unaltered(weight), seed, rule)
@@ -96,7 +96,7 @@ class AlternativesFinder:
             tree.surrogates = found.surrogates._replace(primary=primary)
 
     def unaltered(self, weight):
-        """Weights of the rows without priors and losses; 0 stays 0, and whole ones are whole."""
+        """Weights of the rows without priors and losses; 0 stays 0, and whole weights are exact."""
         if self._factor is None:
             return weight
         without = np.zeros(len(self._factor))
@@ -105,7 +105,7 @@ class AlternativesFinder:
         return np.where(np.abs(without - whole) <= _ROUNDING * whole, whole, without)
 
     def _judge(self, tree, weight, found, nodes):
-        """Competitors in some nodes of a tree, and what their splits improve."""
+        """Competitors in some nodes of a tree, and the improvements of the nodes' own splits."""
         if self._competitors is None:
             n_competitors = self._asked.n_competitors
             self._competitors = CompetitorFinder(self._table, self.plan, n_competitors)
@@ -118,7 +118,7 @@ class AlternativesFinder:
 
 
 def _set_default(tree, nodes, default_left):
-    """Have rows go the default way where nothing else sends them."""
+    """Make rows go the default way where nothing else sends them."""
     default_left[nodes.children_left == LEAF] = 0
     if not np.array_equal(nodes.missing_go_to_left, default_left):
         tree._hold(compress_if_large(nodes._replace(missing_go_to_left=default_left)))

@@ -1,7 +1,8 @@
-"""The order that is best first: the leaf whose split lessens the impurity most is split next.
+"""Best-first growth: the leaf whose split decreases the impurity most is split next.
 
-That is how trees with a limited number of leaves are grown. The heap is that of libstdc++, as in
-scikit-learn (`BestFirstTreeBuilder` in `_tree.pyx`), so that ties are resolved as there.
+Trees with a limited number of leaves are grown in this order. The heap works like that of
+libstdc++, which scikit-learn uses (`BestFirstTreeBuilder` in `_tree.pyx`), so that ties are
+resolved as there.
 """
 
 from typing import NamedTuple
@@ -14,23 +15,23 @@ from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 
 
 class Candidates(NamedTuple):
-    """The split that every node would get, by numbers of nodes.
+    """The split that each node would get; arrays other than `heap` are indexed by node number.
 
-    `heap` is a max-heap of the leaves' numbers by `decrease`: a place is not below those two that
-    it stands above.
+    `heap` is a max-heap of the numbers of leaves by `decrease`: no leaf has a smaller decrease than
+    the two below it.
 
                    heap[0]
               heap[1]   heap[2]
            [3]   [4]   [5]   [6]   ...
 
-    A leaf has two rows of the stack, from an even one on: its own, which its right child would
-    take, and the next, in which a path leaves what it keeps of the left one.
+    A leaf has two rows of the stack, the first of them even: its own, which its right child would
+    take, and the next, where the path puts what it keeps of the left child.
     """
 
     heap: np.ndarray  # int64
-    height: np.ndarray  # (1,) int64: how many are in the heap
-    child: np.ndarray  # int64: number of the left child, before the right one; 0 of a leaf
-    row: np.ndarray  # int64: of the stack
+    height: np.ndarray  # (1,) int64: how many leaves are in the heap
+    child: np.ndarray  # int64: number of the left child (the right one is next); 0 in a leaf
+    row: np.ndarray  # int64: the node's row of the stack
     middle: np.ndarray  # int64: the first sample that goes right; -1: the node stays a leaf
     left: np.ndarray  # float64: impurities of the children
     right: np.ndarray  # float64
@@ -44,7 +45,7 @@ class Candidates(NamedTuple):
 
 
 def room_for_leaves(n_samples, limits):
-    """How many nodes a tree may have, and so, and one, how many rows of the stack."""
+    """How many nodes a tree may have; the stack needs one more row than that."""
     n_nodes = max(1, 2 * n_samples - 1)
     return min(n_nodes, 2 * limits.max_leaf_nodes - 1) if limits.max_leaf_nodes > 0 else n_nodes
 
@@ -56,14 +57,14 @@ def move_row(way, row, to):
 
 @inline_kernel
 def note(candidates, this, row):
-    """Note a node, which waits in that row of the stack, as one that stays a leaf."""
+    """Record a node, which waits in a row of the stack, as one that stays a leaf."""
     candidates.row[this], candidates.child[this] = row, 0
     candidates.middle[this], candidates.decrease[this] = -1, 0.0
 
 
 @inline_kernel
 def note_split(candidates, this, children):
-    """Note what the split of a node would make of it."""
+    """Record the split that a node would get."""
     candidates.middle[this] = children.middle
     candidates.left[this] = children.left
     candidates.right[this] = children.right
@@ -72,9 +73,9 @@ def note_split(candidates, this, children):
 
 @kernel
 def next_best(way, candidates, this, n_nodes):
-    """The node to be noted after `this`, or -1 where the tree is grown; and how many there are.
+    """Return the node to load after `this`, or -1 if the tree is grown, and the number of nodes.
 
-    When both children of a split are noted, the best leaf is split.
+    Once both children of a split are recorded, the best leaf is split.
     """
     if this + 1 < n_nodes:
         return this + 1, n_nodes
@@ -94,19 +95,22 @@ def next_best(way, candidates, this, n_nodes):
 
 
 def finished(candidates, n_nodes, *grown):
-    """The nodes of a tree: what was not split is a leaf, as far as it is one in scikit-learn.
+    """Return the nodes of a tree, in which nodes that were not split become leaves.
+
+    As in scikit-learn, these get no children, feature and threshold, but keep the
+    `missing_go_to_left` of the split that they would have got.
 
     Parameters
     ----------
     candidates : Candidates
     n_nodes : int
     *grown : ndarrays of shape (at least n_nodes, ...)
-        From `feature` on, as in Nodes.
+        The fields of Nodes from `feature` on.
 
     Returns
     -------
     Nodes
-        On the memory of `grown`, children excepted.
+        In the memory of `grown`, except for the children.
     """
     child = candidates.child[:n_nodes]
     is_leaf = child == 0
@@ -118,9 +122,9 @@ def finished(candidates, n_nodes, *grown):
 
 @kernel
 def _push_children(way, candidates, this, left):
-    """Make the nodes `left` and the next, of which the tree has so many, wait as children."""
+    """Push the children of node `this`, numbers `left` and `left` + 1."""
     node, middle = pending_at(way.stack, candidates.row[this]), candidates.middle[this]
-    row, depth, zero = np.int64(left + 1), node.depth + 1, np.int64(0)  # a leaf more: the next pair
+    row, depth, zero = np.int64(left + 1), node.depth + 1, np.int64(0)  # the next free pair of rows
     candidates.row[left], candidates.row[left + 1] = row, node.row
     move_row(way, node.row + 1, row)
     for at, start, end, impurity in (
@@ -132,8 +136,7 @@ def _push_children(way, candidates, this, left):
 
 @kernel
 def _push_heap(candidates, hole, node):
-    """Put a node into the hole of the heap, or above; behind the last one it is added
-    (std::push_heap)."""
+    """Move a node up from `hole`, the free place of the heap, to its own place (std::push_heap)."""
     heap, decrease = candidates.heap, candidates.decrease
     above = (hole - 1) // 2
     while hole > 0 and decrease[heap[above]] < decrease[node]:
@@ -145,7 +148,7 @@ def _push_heap(candidates, hole, node):
 
 @kernel
 def _pop_heap(candidates, last):
-    """Take the best node out of the heap [0, last] (std::pop_heap)."""
+    """Remove the best node from the heap [0, last] and return it (std::pop_heap)."""
     heap, decrease = candidates.heap, candidates.decrease
     best, node = heap[0], heap[last]
     if last == 0:

@@ -1,8 +1,8 @@
-"""The competitors of a finished tree's splits: the best split of every other feature, node by node.
+"""Find the competitors of a finished tree's splits: the best splits of other features, by node.
 
-Which rows a node has is known from the pass of `cart.growth.surrogates`. There each feature is
-searched as in growth, by the splitter that does without missing values; so is judged what a node's
-own split improves.
+The rows of each node are known from the pass of `cart.growth.surrogates`. In a node, each feature
+is searched as in growth, by the splitter that does without missing values. The improvement of the
+node's own split is judged in the same way.
 """
 
 from typing import NamedTuple
@@ -27,30 +27,30 @@ from cart.table.table import gather
 from cart.tree.nodes import is_listed
 from cart.tree.surrogates import Competitors
 
-# Improvements of so small a part of the best are noise of rounding, as in rpart.
+# Improvements up to this share of the best one are taken for rounding errors, as in rpart.
 _NOISE = 1e-10
 
 
 class Judged(NamedTuple):
     """The nodes of a tree whose splits are judged, and their rows."""
 
-    nodes: np.ndarray  # (n_judged,) int64: in the order of their numbers
-    runs: np.ndarray  # (n_nodes, 2) int64: of `samples`
+    nodes: np.ndarray  # (n_judged,) int64: numbers of the nodes, ascending
+    runs: np.ndarray  # (n_nodes, 2) int64: node i has samples[runs[i, 0]:runs[i, 1]]
     samples: np.ndarray  # (n,) uint64
     records: np.ndarray  # (n_rows, 1 + n_outputs) float64
 
 
 class Best(NamedTuple):
-    """The best split of every feature in the node at hand."""
+    """The best split of every feature in the current node."""
 
-    gain: np.ndarray  # (n_features,) float64; 0 where there is none
+    gain: np.ndarray  # (n_features,) float64; 0 if there is none
     threshold: np.ndarray  # (n_features,) float64
     n_listed: np.ndarray  # (n_features,) int64
     listed: np.ndarray  # (n_features, n_categories) uint32
 
 
 class Written(NamedTuple):
-    """What is found."""
+    """The competitors found, node by node."""
 
     n: np.ndarray  # (n_nodes,) int64: competitors of each node
     feature: np.ndarray  # (capacity,) int32
@@ -58,7 +58,7 @@ class Written(NamedTuple):
     improvement: np.ndarray  # (capacity,) float64
     list_start: np.ndarray  # (capacity + 1,) int64
     listed: np.ndarray  # uint32
-    primary: np.ndarray  # (n_nodes,) float64: of the node's own split
+    primary: np.ndarray  # (n_nodes,) float64: improvement of the node's own split
 
 
 class CompetitorFinder:
@@ -70,7 +70,7 @@ class CompetitorFinder:
         Complete, with codes of 32 bits.
     plan : cart.growth.plan.Plan
     k : int
-        Of a node, at most.
+        Most competitors of a node.
     """
 
     def __init__(self, table, plan, k):
@@ -88,7 +88,7 @@ class CompetitorFinder:
         )  # fmt: skip
 
     def find(self, followed, judged, min_weight_leaf):
-        """Competitors in the nodes that are to be judged, and what their own splits improve.
+        """Find the competitors in the nodes to judge, and the improvements of their own splits.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class CompetitorFinder:
 
 @entry_kernel
 def _judge(context, tree, judged, best, written, k):
-    """Judge the splits of nodes, one after the other; return how many competitors there are."""
+    """Judge the splits of nodes, one by one; return how many competitors were found."""
     n_written = np.int64(0)
     for i in range(judged.nodes.shape[0]):
         node = judged.nodes[i]
@@ -145,7 +145,7 @@ def _judge(context, tree, judged, best, written, k):
 
 @kernel
 def _judge_split(context, tree, node, samples, start, n):
-    """What the split of a node improves, by the rows that have its feature."""
+    """The improvement of a node's own split, judged by the rows that have its feature."""
     feature, of_node = tree.feature[node], context.node
     column = context.table.columns[feature]
     gather(context.table, column, samples, start, n, of_node, False)
@@ -172,7 +172,7 @@ def _judge_split(context, tree, node, samples, start, n):
 
 @kernel
 def _judge_feature(context, feature, samples, start, n, best):
-    """Write down the best split of a feature."""
+    """Write the best split of a feature in the node to `best`."""
     codes, n_present = load_feature(context, feature, samples, start, n)
     if not order_feature(context, codes):
         return
@@ -188,7 +188,7 @@ def _judge_feature(context, feature, samples, start, n, best):
 
 @kernel
 def _keep_best(best, written, n_written, k, primary):
-    """Write the k best features, the first of equals first; return how many there are in all."""
+    """Write the k best features, ties by number; return how many competitors there are now."""
     least = primary
     for feature in range(best.gain.shape[0]):
         least = max(least, best.gain[feature])

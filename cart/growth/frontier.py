@@ -1,4 +1,4 @@
-"""Pending nodes: what a loop of growth has to know of a node, and the stack of those that wait."""
+"""Pending nodes: what the loop of growth has to know of a node, and the stack of waiting nodes."""
 
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ from cart.splitting.criteria import EPSILON
 class PendingNode(NamedTuple):
     """A node before it is grown: samples [start, end) in the order of the tree's samples."""
 
-    row: int  # of the stack; what a path keeps of pending nodes beside it has the same rows
+    row: int  # of the stack, and of the arrays in which a path keeps more about pending nodes
     start: int
     end: int
-    tier: int  # which copy of the samples has them (see `cart.fast_paths.cache_copies`), or 0
+    tier: int  # which copy of the samples to read (see `cart.fast_paths.cache_copies`), or 0
     depth: int
     n_constant: int  # features known to be constant
     impurity: float
@@ -22,11 +22,11 @@ class PendingNode(NamedTuple):
 
 
 class NodeStack(NamedTuple):
-    """The stack of pending nodes. The node at hand has the row above them, and is not written.
+    """The stack of pending nodes. The current node owns the row above them, but is not stored.
 
-    pending [ a b ]      at hand  c     which is split into l and r: r waits in the row of c
-    pending [ a b r ]    at hand  l     which is a leaf, or is grown with all below it
-    pending [ a b ]      at hand  r
+    pending [ a b ]      current  c     c is split into l and r; r waits in the row of c
+    pending [ a b r ]    current  l     l is a leaf, or is grown with all below it
+    pending [ a b ]      current  r
     """
 
     start: np.ndarray  # int64: as in PendingNode
@@ -63,14 +63,14 @@ def pending_at(stack, row):
 
 @inline_kernel
 def push_root(stack, n, impurity):
-    """Begin with the root, which has n samples."""
+    """Push the root, which has n samples."""
     zero = np.int64(0)
     push(stack, PendingNode(zero, zero, np.int64(n), zero, zero, zero, impurity, np.inf))
 
 
 @inline_kernel
 def with_weight(node, weight, impurity):
-    """The node, loaded."""
+    """Return the node with its weight and impurity, which are known once it is loaded."""
     return PendingNode(
         node.row, node.start, node.end, node.tier, node.depth, node.n_constant, impurity, weight
     )
@@ -78,7 +78,7 @@ def with_weight(node, weight, impurity):
 
 @inline_kernel
 def moved(node, start, end, tier):
-    """The node, whose samples are at another place."""
+    """Return the node with its samples at another place."""
     return PendingNode(
         node.row, start, end, tier, node.depth, node.n_constant, node.impurity, node.weight
     )
@@ -86,12 +86,12 @@ def moved(node, start, end, tier):
 
 @inline_kernel
 def may_split(node, limits):
-    """Do the limits, and its impurity, let a node be split?"""
+    """Whether its impurity and the limits allow a node to be split."""
     n = node.end - node.start
     return not (
         node.depth >= limits.max_depth
         or n < limits.min_samples_split
         or n < 2 * limits.min_samples_leaf
         or node.weight < 2 * limits.min_weight_leaf
-        or node.impurity <= EPSILON  # not where it is nan: squares of targets overflow
+        or node.impurity <= EPSILON  # false for nan, which overflow of squared targets leaves
     )

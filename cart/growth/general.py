@@ -1,6 +1,6 @@
-"""Grow one tree: depth first, or best node first when the number of leaves is limited.
+"""Grow one tree: depth first, or best first if the number of leaves is limited.
 
-Node numbering, the order of the random draws and the priority queue are scikit-learn's
+Node numbering, the order of random draws and the priority queue are scikit-learn's
 (`DepthFirstTreeBuilder`, `BestFirstTreeBuilder` in `_tree.pyx`).
 """
 
@@ -28,7 +28,7 @@ LEARNED = Learned()
 
 
 class Origin(NamedTuple):
-    """Where growth begins below the root: at a node of a tree whose draws are keyed."""
+    """A node below the root at which growth begins, in a tree whose draws are keyed."""
 
     key: int  # uint64: of the node's draws
     depth: int
@@ -43,13 +43,13 @@ class Workspace(NamedTuple):
     draw: Draw
     stack: NodeStack
     inherited: Inherited
-    candidates: Candidates  # of growth that is best first
+    candidates: Candidates  # for best-first growth
     criterion: tuple
     table: tuple
 
 
 def create_workspace(plan, n_samples, n_rows, table):
-    """Room for trees on up to `n_samples` in-bag rows of the `n_rows` of a table."""
+    """Create a Workspace for trees on up to `n_samples` in-bag rows of a table with `n_rows`."""
     limits = plan.limits
     n_nodes = room_for_leaves(n_samples, limits)
     if limits.max_depth < 30:
@@ -67,7 +67,7 @@ def create_workspace(plan, n_samples, n_rows, table):
 
 
 def make_records(codes, weight):
-    """Weight and targets of every row side by side, as the kernels take them.
+    """Put the weight and the targets of every row side by side, as kernels take them.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def make_records(codes, weight):
 
 
 def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED):
-    """Grow one tree, and prune it; or what is below one of its nodes.
+    """Grow one tree and prune it, or grow what is below one of its nodes.
 
     Parameters
     ----------
     table : Table
     records : ndarray of shape (n_samples, 1 + n_outputs), float64, C order
-        Weight and targets (class codes or numbers) of every row; weight 0 is out of the tree.
+        Weight and targets (class codes or numbers) of every row; rows of weight 0 are left out.
     plan : Plan
     seed : int
         Of the draws, in [0, 2**31 - 1).
@@ -101,8 +101,8 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
     route : Learned or BySurrogates
         Where rows go that lack the value of a split; see `cart.growth.routing`.
     origin : Origin, optional
-        The node that `records` are the rows of; the root unless given. Neither do its ancestors
-        bound it (monotonic constraints), nor is anything pruned.
+        The node whose rows have weights in `records`; by default the root. If given, monotonic
+        bounds of its ancestors are not applied, and nothing is pruned.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
 
 @entry_kernel
 def _grow(way, nodes, candidates, seed, is_below):
-    """Grow one tree, or what is below a node whose key is known; return how many nodes it has."""
+    """Grow one tree, or what is below a node whose key is set; return how many nodes it has."""
     if not is_below:
         restart(way.draw, seed)
     begin_inheritance(way)
@@ -155,26 +155,27 @@ def _grow(way, nodes, candidates, seed, is_below):
 
 
 def sums_depend_on_order(plan, weight):
-    """Whether rounding can enter the sums: not for class counts of whole weights."""
+    """Whether sums may be rounded: they are not if they are class counts of whole weights."""
     is_counted = plan.criterion in criteria.CLASSIFICATION.values()
     return not (is_counted and sums_are_exact(weight))
 
 
 def number_distinct_records(records, n_values):
-    """Number the kinds of samples that differ in weight or class.
+    """Number the distinct records, and find that of each sample.
 
     Parameters
     ----------
     records : ndarray of shape (n_samples, 1 + n_outputs), float64
         Whole numbers: weight and class codes.
     n_values : int
-        Codes are smaller.
+        Class codes are below this.
 
     Returns
     -------
     distinct_records : ndarray of shape (n_kinds, 1 + n_outputs), float64
-        `records` itself, every sample its own kind, where the kinds would be no fewer.
+        `records` itself, every sample with its own, if there would be no fewer.
     kinds : ndarray of shape (n_samples,), uint64
+        The number of each sample's record.
     """
     n_samples, width = records.shape
     shape = (int(records[:, 0].max()) + 1,) + (n_values,) * (width - 1)

@@ -1,8 +1,8 @@
-"""Growth of a tree: one loop, for every path and both orders.
+"""The loop that grows a tree, for all paths, depth first and best first.
 
-A path is a `way`: a NamedTuple of the buffers that it works on, `stack` and `limits` among them,
-with the methods of the protocol below. What a path keeps of pending nodes (class counts, sums)
-lies in arrays with the rows of the stack. `tree` is what it writes nodes to.
+A path is given by a `way`: a NamedTuple of the buffers that it works on, `stack` and `limits` among
+them, with the methods of the protocol below. What a path keeps about pending nodes (class counts,
+sums) is in arrays that have the rows of the stack. `tree` is what it writes nodes to.
 """
 
 from typing import NamedTuple
@@ -16,12 +16,12 @@ from cart.splitting.criteria import EPSILON
 
 
 class Children(NamedTuple):
-    """What a cut makes of a node."""
+    """The result of dividing a node at a cut."""
 
     middle: int  # the first sample that goes right
-    left: float  # impurities
-    right: float
-    decrease: float  # of the weighted impurity of the tree
+    left: float  # impurity of the left child
+    right: float  # impurity of the right child
+    decrease: float  # weighted impurity decrease
 
 
 # ---------------------------------------------------------------------------- the protocol
@@ -29,7 +29,7 @@ class Children(NamedTuple):
 
 @dispatch
 def load(way, node):
-    """Take up a pending node; return it with its weight, and its impurity if that was unknown."""
+    """Load a pending node; return it with its weight, and its impurity if that was unknown."""
 
 
 @dispatch
@@ -41,22 +41,23 @@ def write_leaf(way, tree, this, node):
 def search(way, node):
     """Search the best cut; return the node, the cut, and how many features are constant.
 
-    The node's samples may be at another place then, where caches hold them. A cut has a `feature`,
-    which is -1 where there is no cut.
+    The search may move the node's samples to another place, which the caches hold; the node that is
+    returned has the new place. A cut has a `feature`, which is -1 if there is no cut.
     """
 
 
 @dispatch
 def divide(way, node, cut):
-    """Bring the node's samples into the order left | right; return the Children.
+    """Divide the node's samples left | right; return the Children.
 
-    What the path keeps of them goes to row `node.row` for the right, and the next for the left.
+    What the path keeps about them goes to row `node.row` for the right child, and to the next row
+    for the left child.
     """
 
 
 @dispatch
 def write_split(way, tree, this, node, cut, children):
-    """Make the leaf `this` a split, and note what the children inherit."""
+    """Turn the leaf `this` into a split, and write what its children inherit."""
 
 
 # -------------------------------------------------------------------------------- the loop
@@ -66,8 +67,8 @@ def write_split(way, tree, this, node, cut, children):
 def grow(way, tree, candidates):
     """Grow the root, which waits in row 0 of the stack, and all below it.
 
-    A limit of the number of leaves makes growth best first: the next node is one of `candidates`,
-    not that on top of the stack. Returns how many nodes the tree has.
+    If the number of leaves is limited, growth is best first: the next node comes from `candidates`,
+    not from the top of the stack. Returns how many nodes the tree has.
     """
     is_best_first = way.limits.max_leaf_nodes > 0
     this, n_nodes = np.int64(0), np.int64(1)
@@ -103,13 +104,13 @@ def grow(way, tree, candidates):
 
 @inline_kernel
 def is_enough(decrease, limits):
-    """Is a split worth its decrease of impurity?"""
+    """Whether a split decreases the impurity enough."""
     return not decrease + EPSILON < limits.min_impurity_decrease
 
 
 @inline_kernel
 def left_child(node, children, n_constant):
-    """The left child of a split, one row above its parent's."""
+    """The left child of a split, in the row above its parent's."""
     return PendingNode(
         node.row + 1, node.start, children.middle, node.tier, node.depth + 1, n_constant,
         children.left, np.inf,

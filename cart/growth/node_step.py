@@ -1,7 +1,4 @@
-"""The general path: one node of a tree of every criterion, splitter and table.
-
-Its steps serve growth that is depth first (`cart.growth.loop`), and best first.
-"""
+"""The general path: the steps of `cart.growth.loop` for any criterion, splitter and table."""
 
 from typing import NamedTuple
 
@@ -28,10 +25,10 @@ from cart.tree.nodes import LEAF, UNDEFINED
 
 
 class Inherited(NamedTuple):
-    """What pending nodes have from their parents, a row per node."""
+    """What pending nodes have from their parents; each has a row of the stack."""
 
-    parent: np.ndarray  # int64: its number; -1 of the root
-    is_left: np.ndarray  # uint8: is the node its left child?
+    parent: np.ndarray  # int64: the parent's number; -1 for the root
+    is_left: np.ndarray  # uint8: whether the node is the left child
     lower: np.ndarray  # float64: bounds of the prediction, see Bounds
     upper: np.ndarray  # float64
 
@@ -46,34 +43,34 @@ class Inherited(NamedTuple):
 
 
 class TreeRows(NamedTuple):
-    """The rows of the tree at hand."""
+    """The rows of the current tree."""
 
     records: np.ndarray  # (n_rows, 1 + n_outputs) float64: weight and targets
-    samples: np.ndarray  # (n,) uint64: those in bag, in the order of the nodes
-    weight: float  # of all
-    keep_order: bool  # do sums depend on the order of the samples?
+    samples: np.ndarray  # (n,) uint64: the in-bag samples, in the order of the nodes
+    weight: float  # of all samples
+    keep_order: bool  # whether sums depend on the order of the samples
 
 
 class GeneralCut(NamedTuple):
-    """What a search has found."""
+    """The result of a search."""
 
-    feature: int  # -1 where there is no cut
+    feature: int  # -1 if there is no cut
     split: Split
-    last_feature: int  # the last one looked at
+    last_feature: int  # the last feature looked at
 
 
 class GeneralChildren(NamedTuple):
-    """Children (see `cart.growth.loop`), and what their bounds follow from."""
+    """Children (see `cart.growth.loop`), and the value between them that bounds them."""
 
     middle: int
     left: float
     right: float
     decrease: float
-    value: float  # between the values of the children
+    value: float  # halfway between the predictions of the children
 
 
 class GeneralWay(NamedTuple):
-    """What the general path works on; the protocol is that of `cart.growth.loop`."""
+    """The buffers of the general path, with the protocol of `cart.growth.loop`."""
 
     splitter: tuple
     criterion: tuple
@@ -144,7 +141,7 @@ class GeneralWay(NamedTuple):
         split, middle = cut.split, children.middle
         tree.feature[this] = split.feature
         tree.threshold[this] = split.threshold
-        # Where none was missing in training, missing values follow the majority.
+        # If no value was missing in training, missing values follow the majority.
         majority_left = middle - node.start > node.end - middle
         tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
         write_list(self.table, this, split.column)
@@ -153,7 +150,7 @@ class GeneralWay(NamedTuple):
 
 @inline_kernel
 def context_of(way, node):
-    """What a node is searched with."""
+    """The SearchContext of a node."""
     return SearchContext(
         way.splitter, way.criterion, way.node, way.draw, way.table, way.limits,
         bounds_at(way.inherited, node.row), way.rows.keep_order,
@@ -162,7 +159,7 @@ def context_of(way, node):
 
 @inline_kernel
 def begin_inheritance(way):
-    """The root inherits nothing."""
+    """Set what the root inherits, which is nothing, and begin the routes of the tree."""
     begin_routes(way.route)
     inherited = way.inherited
     inherited.parent[0] = -1
@@ -178,11 +175,11 @@ def bounds_at(inherited, row):
 
 @inline_kernel
 def inherit(way, parent, row, feature, value, left, right):
-    """Note in rows `left` and `right` what the children inherit from the node in `row`."""
+    """Write to rows `left` and `right` what the children inherit from the node in `row`."""
     inherited = way.inherited
     bounds = bounds_at(inherited, row)
     direction = way.limits.monotonic[feature]
-    # Rows that the search did without, as they lack the feature, may have moved it beyond.
+    # Rows that lack the feature, which the search left out, may have moved it beyond the bounds.
     value = min(max(value, bounds.lower), bounds.upper)
     for is_left in (True, False):
         child = left if is_left else right
@@ -196,7 +193,7 @@ def inherit(way, parent, row, feature, value, left, right):
 
 @inline_kernel
 def child_bounds(bounds, direction, value, is_left):
-    """Bounds of a child of a split on a feature with that monotonic constraint."""
+    """Bounds of a child of a split on a feature with a monotonic constraint."""
     if direction == 0:
         return bounds
     if (direction > 0) == is_left:

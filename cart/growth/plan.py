@@ -1,4 +1,4 @@
-"""From an estimator's parameters to a Plan: how to grow its trees."""
+"""Turn an estimator's parameters into a Plan, which says how to grow its trees."""
 
 import numbers
 from math import ceil
@@ -15,7 +15,7 @@ SPLITTERS = {"best": BestSplitter(), "random": RandomSplitter()}
 
 
 class Limits(NamedTuple):
-    """When and how a node may be split, as the kernels take it."""
+    """When and how a node may be split, as kernels take it."""
 
     max_depth: int
     min_samples_split: int
@@ -25,35 +25,35 @@ class Limits(NamedTuple):
     max_leaf_nodes: int  # -1: unlimited
     min_impurity_decrease: float
     min_category_ratio: float
-    is_monotonic: bool  # is any feature constrained?
-    monotonic: np.ndarray  # (n_features,) int8: of the first class's share, or of the mean
+    is_monotonic: bool  # whether any feature may be constrained
+    monotonic: np.ndarray  # (n_features,) int8: constraint on the first class's share, or the mean
 
 
 class Alternatives(NamedTuple):
-    """What is found beside the split of a node, and where rows go that lack its value."""
+    """What to find beside the split of a node, and where rows go that lack its value."""
 
-    missing: str = "learned"  # the rule
+    missing: str = "learned"  # the rule for rows that lack the value
     n_surrogates: int = 0
-    style: str = "all"  # of the rows that surrogates are judged by
-    n_drawn: int = 0  # features that a node looks for surrogates among
+    style: str = "all"  # which rows agreement is a share of
+    n_drawn: int = 0  # how many features a node searches for surrogates
     n_competitors: int = 0
-    # (n_values,) float64: by how much priors and losses alter the weights of each class; agreement
-    # is counted without them. None: not at all.
+    # (n_values,) float64: the factors by which priors and losses alter the weights of each class,
+    # without which agreement is counted. None: no alteration.
     class_factor: np.ndarray | None = None
 
     @property
     def by_known_rows(self):
-        """Are splits searched without the rows that lack a feature's value?"""
+        """Whether splits are searched without the rows that lack a feature's value."""
         return self.missing in ("surrogate", "majority")
 
     @property
     def are_asked_for(self):
-        """Is anything done that plain trees do without?"""
+        """Whether anything is asked for that plain trees do without."""
         return self.by_known_rows or self.n_surrogates > 0 or self.n_competitors > 0
 
 
 class Plan(NamedTuple):
-    """Everything about a tree but its data and its seed."""
+    """Everything that defines a tree but its data and its seed."""
 
     criterion: type  # a class of cart.splitting.criteria
     splitter: tuple  # one of SPLITTERS
@@ -61,25 +61,25 @@ class Plan(NamedTuple):
     min_weight_fraction_leaf: float
     ccp_alpha: float
     n_outputs: int
-    n_values: int  # greatest number of classes; 1 in regression
-    hashed_names: np.ndarray | None  # (n_features,) uint64: of a keyed draw
-    is_binned: bool  # has the table bins, at most cart.table.bins.MAX_BINS per column?
+    n_values: int  # largest number of classes of an output; 1 in regression
+    hashed_names: np.ndarray | None  # (n_features,) uint64: for keyed draws
+    is_binned: bool  # whether the table has bins, at most cart.table.bins.MAX_BINS per column
     alternatives: Alternatives = Alternatives()
 
 
 def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_values):
-    """Resolve fractions and names as scikit-learn does.
+    """Make a Plan; fractions and names are resolved as in scikit-learn.
 
     Parameters
     ----------
-    params : object with the parameters of a decision tree as attributes, valid ones
-        And `feature_names_in_`, where the features have names.
+    params : object with valid parameters of a decision tree as attributes
+        And with `feature_names_in_`, if the features have names.
     criterion : a class of cart.splitting.criteria
     splitter : {"best", "random"}
     n_samples, n_features, n_outputs : int
         Of the training data.
     n_values : int
-        Greatest number of classes of an output; 1 in regression.
+        Largest number of classes of an output; 1 in regression.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
     ValueError
         If the monotonic constraints do not fit the data.
     """
-    # Where nothing is validated it may be 0; kernels rely on a row in every leaf.
+    # It may be 0 if parameters are not validated, but kernels need a row in every leaf.
     min_samples_leaf = max(1, _count(params.min_samples_leaf, n_samples))
     min_samples_split = max(2, _count(params.min_samples_split, n_samples), 2 * min_samples_leaf)
     limits = Limits(
@@ -120,7 +120,7 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
 
 
 def resolve_max_features(max_features, n_features):
-    """How many features a split looks at."""
+    """The number of features that a split looks at."""
     if max_features is None:
         return n_features
     if max_features == "sqrt":
@@ -133,7 +133,7 @@ def resolve_max_features(max_features, n_features):
 
 
 def _resolve_monotonic(constraints, n_features, n_outputs, n_values):
-    """Constraints on what is bounded: the mean, or the share of the first of two classes."""
+    """The constraints on what is bounded: the mean, or the share of the first of two classes."""
     if constraints is None:
         return np.zeros(n_features, np.int8)
     constraints = np.asarray(constraints)
@@ -153,12 +153,12 @@ def _resolve_monotonic(constraints, n_features, n_outputs, n_values):
         raise ValueError(
             "Monotonicity constraints are not supported with multiclass classification"
         )
-    sign = -1 if n_values == 2 else 1  # of two classes, users constrain the second
+    sign = -1 if n_values == 2 else 1  # users constrain the second of two classes
     return sign * constraints.astype(np.int8)
 
 
 def _resolve_alternatives(params, max_features, n_features):
-    """Surrogates and competitors; scikit-learn's estimators have none."""
+    """The Alternatives that are asked for; scikit-learn's estimators ask for none."""
     n_surrogates = getattr(params, "surrogates", 0)
     is_drawn = getattr(params, "surrogate_features", "all") == "drawn"
     return Alternatives(
@@ -171,7 +171,7 @@ def _resolve_alternatives(params, max_features, n_features):
 
 
 def _resolve_names(params, n_features):
-    """What a keyed draw knows the features by: their names, else their positions."""
+    """Hashes by which keyed draws know the features: of their names, else of their positions."""
     if params.feature_draw != "keyed":
         return None
     return hash_names(getattr(params, "feature_names_in_", range(n_features)))

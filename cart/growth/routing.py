@@ -1,8 +1,8 @@
-"""Where rows go that lack the value of their node's split, while a tree is grown.
+"""Routes: where rows go, during growth, that lack the value of their node's split.
 
-A way of growth has a route as one of its parts: scikit-learn's, where the search has tried either
-side (`Learned`), or that of surrogates, which first sends rows by other features, then to the side
-of the majority (`BySurrogates`; without surrogates it is the majority at once).
+A route is a part of a `way` of growth. `Learned` is scikit-learn's: the search has tried either
+side. `BySurrogates` sends rows by other features, and if these are missing, too, to the side of the
+majority; without surrogates, it sends all of them there.
 """
 
 from typing import NamedTuple
@@ -25,18 +25,18 @@ from cart.table.ranking import MISSING
 
 @dispatch
 def begin_routes(route):
-    """Take the rows of a tree."""
+    """Begin a tree."""
 
 
 @dispatch
 def route_missing(route, node, split, samples, start, n):
-    """Replace the missing ones of a node's codes by codes that go left or right of the split."""
+    """Replace missing codes of a node by codes that go left or right of the split."""
 
 
 class Learned(NamedTuple):
-    """To the side that was better in training."""
+    """Rows go to the side that was better in training."""
 
-    name: int = 0  # numba wants a field
+    name: int = 0  # numba needs at least one field
 
     def begin_routes(self):
         pass
@@ -46,7 +46,7 @@ class Learned(NamedTuple):
 
 
 class BySurrogates(NamedTuple):
-    """By the first surrogate whose value a row has, else to the side of most weight."""
+    """Rows go by the first surrogate whose value they have, else to the side of most weight."""
 
     rows: SortedRows
     ranking: Ranking

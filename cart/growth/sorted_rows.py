@@ -1,10 +1,10 @@
 """The rows of a tree in the order of every feature, divided with its nodes.
 
-order of a feature    3 0 4 1 2          once for a table: rows by code, missing values last
-keys of a tree        3 0 1 2            those of the rows in bag
-a node, its children  | 3 1 | 0 2 |      each keeps its order
+order of a feature    3 0 4 1 2          sorted once per table: rows by code, missing values last
+keys of a tree        3 0 1 2            those of the in-bag rows
+a node, its children  | 3 1 | 0 2 |      each child keeps the order
 
-A key is a code above its row.
+A key has the code in its high half, and the row in its low half.
 """
 
 from typing import NamedTuple
@@ -17,20 +17,20 @@ from cart.primitives.sort_keys import CODE_SHIFT, RECORD, record_of
 
 
 class SortedRows(NamedTuple):
-    """What a thread writes to while it follows a tree."""
+    """The orders of a table, and work space of a thread that follows a tree."""
 
-    order: np.ndarray  # (n_features, n_rows) uint64: keys, read only
+    order: np.ndarray  # (n_features, n_rows) uint64: keys, read-only
     codes: np.ndarray  # (n_columns, n_rows) uint32: of the table
     columns: np.ndarray  # (n_features,) int64
     keys: np.ndarray  # (n_features, n_rows) uint64: the tree's rows, node by node
     spare: np.ndarray  # (n_rows,) uint64
     vote: np.ndarray  # (n_rows,) int64: see `cart.splitting.agreement`
     goes_left: np.ndarray  # (n_rows,) uint8
-    units: np.ndarray  # (n_rows,) int64: weights
+    units: np.ndarray  # (n_rows,) int64: weights, see `cart.splitting.agreement.units_of`
 
     @classmethod
     def create(cls, table):
-        """Those of a table of ranks, or of ranks and categories."""
+        """Sort the rows of a Table or CategoricalTable."""
         n_features, n_rows = len(table.columns), table.codes.shape[1]
         codes = table.codes.astype(np.uint32, copy=False)
         order = np.empty((n_features, n_rows), np.uint64)
@@ -47,7 +47,7 @@ class SortedRows(NamedTuple):
 
 @entry_kernel
 def _order(codes, columns, room, order):
-    """Sort rows by their codes, by counting; missing values come last."""
+    """Sort rows by their codes, in a counting sort; missing values come last."""
     most = room.shape[0] - 1
     for feature in range(columns.shape[0]):
         mine = codes[columns[feature]]
@@ -64,7 +64,7 @@ def _order(codes, columns, room, order):
 
 @kernel
 def begin_tree(rows):
-    """Take the rows that have a weight; return how many."""
+    """Take the rows that have a weight; return how many there are."""
     n = np.int64(0)
     for row in range(rows.units.shape[0]):
         n += rows.units[row] > 0
@@ -83,7 +83,7 @@ def begin_tree(rows):
 
 
 class _RowSides(NamedTuple):
-    """Where rows go (see `cart.primitives.partition`)."""
+    """Which way each row goes (see `cart.primitives.partition`)."""
 
     side: np.ndarray
 
@@ -101,8 +101,8 @@ def divide_rows(rows, start, end):
 
 @kernel
 def keep_side(rows, start, end, left):
-    """Keep the left rows of a node in their order, or the right ones, where the other side is a
-    leaf; of the first feature all rows."""
+    """Keep only the left (or else the right) rows of a node in their order, as the other child is a
+    leaf; along the first feature, keep all rows, divided."""
     for feature in range(rows.keys.shape[0]):
         mine = rows.keys[feature]
         if feature == 0:

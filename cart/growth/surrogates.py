@@ -1,4 +1,4 @@
-"""The surrogates of a finished tree: its rows go down it once more, in the order of every feature.
+"""Find the surrogates of a finished tree, by sending its rows down the tree once more.
 
     node, its rows      keys[feature, start:end] for every feature      (`cart.growth.sorted_rows`)
     1. votes            where the node's split sends the rows that have its value
@@ -6,8 +6,8 @@
     3. sides            rows without the value: by a surrogate, or to the node's default side
     4. children         keys divided along every feature; nodes of few rows have no surrogates
 
-A pass costs rows x features x depth. It does not touch the tree: growth that has surrogates decide
-where rows go (`cart.growth.routing`) finds the same ones, node by node.
+A pass costs rows x features x depth. It does not change the tree. If surrogates decide where rows
+go during growth (`cart.growth.routing`), the pass finds the same surrogates in every node.
 """
 
 from typing import NamedTuple
@@ -32,13 +32,14 @@ from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.nodes import LEAF, is_listed
 from cart.tree.surrogates import Surrogates
 
-# Where rows go that lack the value of a split.
+# Rules by which rows go that lack the value of a split.
 BY_TREE, BY_MAJORITY, BY_SURROGATES = 0, 1, 2
-STYLES = {"all": True, "known": False}  # of which rows agreement is a share
+# Whether agreement is a share of all rows that the split sends, see `Candidates.of_all`.
+STYLES = {"all": True, "known": False}
 
 
 class Followed(NamedTuple):
-    """A finished tree, in codes."""
+    """A finished tree, with codes in place of thresholds."""
 
     left: np.ndarray  # (n_nodes,) int32
     right: np.ndarray  # (n_nodes,) int32
@@ -51,7 +52,7 @@ class Followed(NamedTuple):
 
     @classmethod
     def of(cls, nodes, lists, table):
-        """Those of nodes with thresholds, and lists of categories, on a complete table."""
+        """From nodes with thresholds, lists of categories (or None), and a complete table."""
         if lists is None:
             n_nodes = len(nodes.feature)
             lists = np.zeros(n_nodes + 1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
@@ -62,7 +63,7 @@ class Followed(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is found, in the order in which nodes are met."""
+    """The surrogates found, in the order in which nodes are met."""
 
     node: np.ndarray  # (capacity,) int32
     feature: np.ndarray  # (capacity,) int32
@@ -73,22 +74,22 @@ class Found(NamedTuple):
     n_sent: np.ndarray  # (capacity,) int32
     list_start: np.ndarray  # (capacity + 1,) int64
     listed: np.ndarray  # uint32
-    default_left: np.ndarray  # (n_nodes,) uint8: does the larger side, by weight, stand left?
+    default_left: np.ndarray  # (n_nodes,) uint8: whether the left side weighs as much or more
     runs: np.ndarray  # (n_nodes, 2) int64: where the rows of each node begin and end
-    has_unknown: np.ndarray  # (n_nodes,) bool: do rows of the node lack its split's value?
+    has_unknown: np.ndarray  # (n_nodes,) bool: whether rows of the node lack its split's value
 
 
 class Search(NamedTuple):
-    """Which surrogates are looked for."""
+    """How surrogates are searched in a tree."""
 
     draw: CandidateDraw
     n_categories: np.ndarray  # (n_features,) int64
     rule: int  # BY_TREE, BY_MAJORITY or BY_SURROGATES
-    stack: np.ndarray  # (3, n_nodes) int64: node, start and end of those that wait
+    stack: np.ndarray  # (3, n_nodes + 1) int64: node, start and end of those that wait
 
 
 def codes_of_splits(nodes, table):
-    """The code up to which rows go left, at every node of a tree; -1 where none does.
+    """The code up to which rows go left, at every node of a tree; -1 if none does.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def codes_of_splits(nodes, table):
 
 @entry_kernel
 def _look_up(feature, threshold, tops, level_start, columns, left_code):
-    """Write the last code whose value is up to the threshold of each split."""
+    """Write, for each split, the last code whose value is not above the threshold."""
     for node in range(feature.shape[0]):
         if feature[node] < 0:
             continue
@@ -126,11 +127,11 @@ def _look_up(feature, threshold, tops, level_start, columns, left_code):
 
 
 class Pass(NamedTuple):
-    """What a pass of the rows down a tree has found."""
+    """The result of a pass of the rows down a tree."""
 
     surrogates: Surrogates  # without `primary`
     default_left: np.ndarray  # (n_nodes,) uint8: see Found
-    runs: np.ndarray  # (n_nodes, 2) int64: of the rows in `SortedRows.keys[0]`, until the next pass
+    runs: np.ndarray  # (n_nodes, 2) int64: of rows in `SortedRows.keys[0]`, until the next pass
     has_unknown: np.ndarray  # (n_nodes,) bool
 
 
@@ -142,14 +143,15 @@ class SurrogateFinder:
     table : Table or CategoricalTable
         Complete.
     k : int
-        Of a node, at most.
+        Most surrogates of a node.
     style : {"all", "known"}
     n_drawn : int
-        How many features are looked at in a node.
+        How many features are searched in a node.
     is_barred : ndarray of shape (n_features,), bool
-        Which features stand in for none.
+        Which features may not be surrogates.
     hashed_names : ndarray of shape (n_features,), uint64, or None
-        Of a keyed draw, which then decide between equal surrogates; else the first column does.
+        Of a keyed draw, whose order then decides between equal surrogates; else the first column
+        is preferred.
     """
 
     def __init__(self, table, k, style, n_drawn, is_barred, hashed_names=None):
@@ -165,12 +167,12 @@ class SurrogateFinder:
         self._taken = None
 
     def weigh(self, weight):
-        """Take the weights of the rows, (n_rows,) or a scalar."""
+        """Set the weights of the rows, (n_rows,) or a scalar."""
         n_rows = len(self.rows.units)
         self.rows.units[:] = units_of(np.broadcast_to(np.asarray(weight, np.float64), n_rows))
 
     def find(self, nodes, lists, weight, seed, rule):
-        """Surrogates of a tree.
+        """Find the surrogates of a tree.
 
         Parameters
         ----------
@@ -180,7 +182,7 @@ class SurrogateFinder:
         weight : ndarray of shape (n_rows,), float64, or scalar
             Of the rows, in this tree.
         seed : int
-            Of the draws of features, where not all are looked at.
+            Of the draws of features, if not all are searched.
         rule : {BY_TREE, BY_MAJORITY, BY_SURROGATES}
             How rows without the value of a split went when the tree was grown.
 
@@ -202,22 +204,22 @@ class SurrogateFinder:
         return Pass(surrogates, default_left, found.runs[:n_nodes], found.has_unknown[:n_nodes])
 
     def take(self, found, n, n_nodes):
-        """Take what growth has found itself, the first n of it, in a tree of so many nodes; the
-        next tree that is asked for is this one."""
+        """Take the first n surrogates of `found`, found during growth in a tree of `n_nodes`; the
+        next call of `find` must be for this tree."""
         self._taken = found, n, n_nodes
 
     def search_of(self, seed, rule=BY_TREE, n_nodes=0):
-        """What is looked for in the tree of a seed, with room for so many nodes to wait."""
+        """The Search in the tree of a seed, which has `n_nodes`."""
         room = np.empty((3, n_nodes + 1), np.int64)
         return Search(self.draw_of(seed), self.n_categories, rule, room)
 
     def room_for(self, n_rows):
-        """Room for what may be found in a tree of so many rows, without categories."""
+        """A Found with room for a tree on `n_rows` rows, without categories."""
         k, n_nodes = len(self.ranking.feature), 2 * n_rows
         return self._found_of(n_rows * k, 0, np.zeros(n_nodes, np.uint8))
 
     def draw_of(self, seed):
-        """How the features are drawn that are looked at, in the tree of a seed."""
+        """The draw of the features to search, in the tree of a seed."""
         room = np.empty(len(self._order), np.int64)
         return CandidateDraw(
             room, self._order, self.n_categories, self._n_drawn, seed,
@@ -244,7 +246,7 @@ class SurrogateFinder:
         )  # fmt: skip
 
     def _read(self, found, n, n_nodes, routes):
-        """The first n of what was found, node by node, with thresholds."""
+        """The first n surrogates found, node by node, with thresholds."""
         feature, cuts = found.feature[:n].copy(), found.cut[:n].copy()
         threshold = cuts.view(np.float64)
         list_start = found.list_start[: n + 1]
@@ -261,7 +263,7 @@ class SurrogateFinder:
 
 
 def _by_node(met, node):
-    """Splits in the order of their nodes, from the order in which nodes were met."""
+    """Sort splits by node, from the order in which nodes were met."""
     if np.all(np.diff(node) >= 0):
         return met
     order = np.argsort(node, kind="stable")
@@ -294,7 +296,7 @@ def _follow(tree, rows, ranking, found, search):
         found.has_unknown[node] = n_known < end
         is_left_leaf, is_right_leaf = tree.left[left] == LEAF, tree.left[right] == LEAF
         if is_left_leaf and is_right_leaf:
-            continue  # nobody asks for the order of their rows
+            continue  # the order of the rows is not needed any more
         n_left = np.int64(0)
         for i in range(start, end):
             n_left += rows.goes_left[record_of(rows.keys[feature, i])]
@@ -311,7 +313,7 @@ def _follow(tree, rows, ranking, found, search):
 
 @kernel
 def _vote(tree, node, feature, rows, start, end, n_categories):
-    """Have the rows of a node vote by its split; return what it sends, and where those without its
+    """Set the votes of a node's rows by its split; return what it sends, and where rows without its
     value begin."""
     keys = rows.keys[feature]
     left, right, n_rows = np.int64(0), np.int64(0), np.int64(0)
@@ -338,7 +340,7 @@ def _vote(tree, node, feature, rows, start, end, n_categories):
 
 @kernel
 def _send_unknown(tree, node, rows, keys, ranking, found, search):
-    """Send the rows without the value of the node's split; count those that surrogates send."""
+    """Send the rows that lack the value of the node's split; count those that surrogates send."""
     for s in range(ranking.n[0]):
         ranking.n_sent[s] = 0
     for i in range(keys.shape[0]):
@@ -353,7 +355,7 @@ def _send_unknown(tree, node, rows, keys, ranking, found, search):
 
 @kernel
 def keep_found(ranking, found, n_found, node):
-    """Write down the surrogates of a node; return how many there are now."""
+    """Write the surrogates of a node to `found`; return how many there are now."""
     for s in range(ranking.n[0]):
         total = np.float64(ranking.total[s])
         agree, majority = ranking.agree[s] / total, ranking.majority[s] / total

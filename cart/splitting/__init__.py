@@ -1,1 +1,1 @@
-"""The search for the best split of one node: criteria, feature draws, thresholds, subsets."""
+"""Search for the best split of a node: criteria, feature draws, thresholds, category subsets."""

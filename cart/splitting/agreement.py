@@ -1,19 +1,19 @@
 """Surrogates of a split: the cuts of other features that send most weight the same way.
 
-In a node each row has a vote: its weight where the split sends it left, minus its weight where it
-goes right, 0 where the split's feature is missing there. Along another feature the agreement of
-every cut, in either direction, follows from the sum of the votes below it:
+In a node each row has a vote: its weight if the split sends it left, minus its weight if right, and
+0 if it lacks the value of the split's feature. Along another feature, the agreement of every cut,
+in either direction, follows from the sum of the votes below it:
 
     votes               +1  +2 | -1  -1  +1  -2        left weighs 4, right 4
     sum below the cut     1    3    2   1   2  0
     low values left       right + sum: 7 of 8 at the cut that is drawn
     low values right      left - sum
 
-Of a feature with categories each category goes where most of its weight goes, ties with the
-majority. Weights are whole
-numbers here (see `units_of`), so that sums do not depend on the order of the rows, and equal
-agreements are equal. Definitions: Breiman et al. 1984, section 5.3; the rules for ties, and that
-two rows at least go either way at a cut (not so for categories), are those of R's rpart.
+For a feature with categories, each category goes the way of most of its weight; ties go the way of
+the majority. Weights are whole numbers here (see `units_of`), so that sums do not depend on the
+order of the rows, and agreements that are equal compare equal. The definitions are those of Breiman
+et al. 1984, section 5.3. The rules for ties, and the rule that a cut must send at least two rows
+either way (which does not hold for categories), are those of R's rpart.
 """
 
 from typing import NamedTuple
@@ -27,32 +27,32 @@ from cart.splitting.feature_draw import GOLDEN, scramble
 from cart.table.ranking import MISSING
 from cart.tree.nodes import side_of_category
 
-LEAST_ROWS = 2  # that a cut sends either way
+LEAST_ROWS = 2  # rows that a cut must send either way
 _STRIDE = 16  # rows that are summed up at once
-_TOTAL = 51  # bits of the sum of all units: sums of them are exact as floats, too
+_TOTAL = 51  # bits of the sum of all units, so that sums are exact as floats, too
 
 
 class Sent(NamedTuple):
-    """What a split sends left and right: of rows where its feature is known."""
+    """What a split sends left and right, of the rows that have its feature."""
 
     left: int  # units
-    right: int
+    right: int  # units
     n_rows: int
 
 
 class Agreement(NamedTuple):
     """The best cut of one feature, or its categories, as a surrogate."""
 
-    agree: int  # units that go the same way
+    agree: int  # units that go the same way as by the split
     majority: int  # units of the larger side
-    total: int  # units of both
-    left_code: int  # cut behind this code; of categories unused
+    total: int  # units of both sides
+    left_code: int  # the cut is after this code; unused for categories
     right_code: int  # the next code
-    low_left: bool
+    low_left: bool  # whether codes up to left_code go left; for categories, whether ties do
 
 
 class Ranking(NamedTuple):
-    """The surrogates of the node at hand, in order of agreement."""
+    """The surrogates of the current node, in order of agreement."""
 
     feature: np.ndarray  # (k,) int64
     agree: np.ndarray  # (k,) int64, as in Agreement
@@ -62,11 +62,11 @@ class Ranking(NamedTuple):
     right_code: np.ndarray  # (k,) uint32
     low_left: np.ndarray  # (k,) uint8
     # (k, n_categories) uint32: the categories that rows have, ascending: twice the code, plus 1
-    # where it goes left.
+    # if it goes left.
     listed: np.ndarray
     n_listed: np.ndarray  # (k,) int64
-    n_sent: np.ndarray  # (k,) int64: rows without the split's value that go by it
-    n: np.ndarray  # (1,) int64: how many there are
+    n_sent: np.ndarray  # (k,) int64: rows without the split's value that the surrogate sends
+    n: np.ndarray  # (1,) int64: how many surrogates there are
 
     @classmethod
     def create(cls, k, n_categories):
@@ -83,8 +83,10 @@ class Ranking(NamedTuple):
 
 
 def units_of(weight):
-    """Weights as whole numbers: themselves where they are whole, else fractions of their sum that
-    are as fine as floats.
+    """Convert weights to whole numbers.
+
+    Weights that are whole are kept. Others are scaled by a power of two, so that their sum takes
+    `_TOTAL` bits, and rounded.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def units_of(weight):
     Returns
     -------
     ndarray of shape (n_rows,), int64
-        0 only where the weight is.
+        0 only if the weight is 0.
     """
     if are_whole(weight) and weight.sum() < 2.0**_TOTAL:
         return weight.astype(np.int64)
@@ -103,10 +105,10 @@ def units_of(weight):
 
 @kernel
 def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
-    """The cut of a feature with most weight that agrees: the first one among equals.
+    """Find the cut of a feature on whose side most weight agrees; among equals, the first one.
 
-    Rows are summed up a few at a time; their cuts are looked at one by one only where they may hold
-    a better one.
+    Rows are summed up a few at a time, and their cuts are looked at one by one only if one of them
+    may be better.
 
     Parameters
     ----------
@@ -115,14 +117,14 @@ def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
     vote : ndarray of shape (n_rows,), int64
     sent : Sent
     floor : int
-        What has to be beaten; at least the majority.
+        The agreement to beat; the majority has to be beaten anyway.
     heaviest : int
-        No vote is heavier.
+        The largest weight of a row.
 
     Returns
     -------
     Agreement
-        Of 0 where nothing is above the floor.
+        Its `agree` is 0 if no cut is above the floor.
     """
     sent, end = _of_known(keys, start, end, vote, sent)
     total, majority = sent.left + sent.right, max(sent.left, sent.right)
@@ -160,7 +162,7 @@ def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
 
 @inline_kernel
 def _behind(keys, i, vote):
-    """The first cut, from i on, below which enough rows vote, and the sum of their votes."""
+    """Find the first cut, from i on, with enough voting rows below, and the sum of their votes."""
     below, n = np.int64(0), np.int64(0)
     while n < LEAST_ROWS:
         of_row = vote[record_of(keys[i])]
@@ -172,7 +174,7 @@ def _behind(keys, i, vote):
 
 @inline_kernel
 def _before(keys, end, vote):
-    """The last cut above which enough rows vote."""
+    """Find the last cut with enough voting rows above."""
     n = np.int64(0)
     while n < LEAST_ROWS:
         end -= 1
@@ -182,7 +184,7 @@ def _before(keys, end, vote):
 
 @kernel
 def agree_by_category(keys, start, end, vote, sent):
-    """The agreement of a feature each of whose categories goes where most of its weight goes."""
+    """The agreement of a feature with categories, each of which goes the way of most weight."""
     sent, end = _of_known(keys, start, end, vote, sent)
     ties_left = sent.left > sent.right
     agree, i = np.int64(0), start
@@ -195,7 +197,7 @@ def agree_by_category(keys, start, end, vote, sent):
 
 @inline_kernel
 def _sum_category(keys, i, end, vote):
-    """The first row behind the category that begins at i, and what it sends left and right."""
+    """For the category whose rows begin at i: their end, and the units sent left and right."""
     category = code_of(keys[i])
     left, right = np.int64(0), np.int64(0)
     while i < end and code_of(keys[i]) == category:
@@ -208,7 +210,7 @@ def _sum_category(keys, i, end, vote):
 
 @inline_kernel
 def _of_known(keys, start, end, vote, sent):
-    """What the split sends of the rows that know this feature, and where those end."""
+    """What the split sends of the rows that have this feature, and where these rows end."""
     left, right, n_rows = sent
     i = end
     while i > start and code_of(keys[i - 1]) == MISSING:
@@ -227,15 +229,16 @@ class Candidates(NamedTuple):
     n_categories: np.ndarray  # (n_features,) int64; 0: numbers
     primary: int  # the feature that the node splits on
     sent: Sent
-    of_all: bool  # is agreement a share of all that the split sends, or of what knows both?
+    # Whether agreement is a share of all that the split sends, or of the rows with both features.
+    of_all: bool
     heaviest: int  # the largest weight of a row
 
 
 class CandidateDraw(NamedTuple):
-    """How the features are drawn that may stand in for a split: all, or some in every node."""
+    """How to draw the features that may stand in for a split: all, or some anew in every node."""
 
-    features: np.ndarray  # (n_allowed,) int64: room
-    order: np.ndarray  # (n_allowed,) int64: that of equals, and the one they are drawn from
+    features: np.ndarray  # (n_allowed,) int64: room for the features drawn
+    order: np.ndarray  # (n_allowed,) int64: the features to draw from; earlier ones win ties
     n_categories: np.ndarray  # (n_features,) int64
     n_drawn: int
     seed: int
@@ -245,8 +248,8 @@ class CandidateDraw(NamedTuple):
 
 @inline_kernel
 def draw_candidates(draw, primary, sent, start, end):
-    """The candidates of a node of rows start, ..., end - 1: the draw depends on these, and on the
-    seed of the tree."""
+    """Draw the candidates of a node, which has rows start, ..., end - 1. The draw depends on these
+    numbers and on the seed of the tree."""
     features, n = draw.features, np.int64(draw.features.shape[0])
     n_drawn = min(np.int64(draw.n_drawn), n)
     for i in range(n):
@@ -270,9 +273,9 @@ def rank(ranking, keys, start, end, vote, candidates):
     Parameters
     ----------
     ranking : Ranking
-        Written to.
+        Is filled.
     keys : ndarray of shape (n_features, n), uint64
-        The node's rows in the order of each feature are keys[feature, start:end].
+        keys[feature, start:end] are the node's rows in the order of the feature.
     vote : ndarray of shape (n_rows,), int64
     candidates : Candidates
     """
@@ -307,7 +310,7 @@ def rank(ranking, keys, start, end, vote, candidates):
 
 @inline_kernel
 def _insert(ranking, feature, found):
-    """Put a surrogate behind those that agree as much or more; its place, -1 if it has none."""
+    """Insert a surrogate after those that agree as much or more; return its place or -1."""
     k, share = ranking.feature.shape[0], found.agree / found.total
     at = ranking.n[0]
     while at > 0 and ranking.agree[at - 1] / ranking.total[at - 1] < share:
@@ -340,7 +343,7 @@ def _insert(ranking, feature, found):
 
 @inline_kernel
 def _list(ranking, at, keys, start, end, vote, ties_left):
-    """List the side of every category that rows sent by the split have."""
+    """List the side of every category that occurs among the rows sent by the split."""
     n, i = 0, start
     while i < end and code_of(keys[i]) != MISSING:
         category = code_of(keys[i])
@@ -354,7 +357,7 @@ def _list(ranking, at, keys, start, end, vote, ties_left):
 
 @kernel
 def side_by_surrogates(ranking, codes, columns, row):
-    """Where a row goes by the first surrogate whose value it has: 1 left, 0 right; -1: by none.
+    """Where the first surrogate whose value a row has sends it: 1 left, 0 right, -1 if none does.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""The best of all subsets of a few categories, whose places are in a node's codes.
+"""Find the best of all subsets of a few categories, whose places are in the node's codes.
 
-Subsets follow each other by one category (a Gray code), so that a step moves the samples of one
-across the cut. The last category stays right: a subset and its complement are one split.
+Each subset differs from the one before by one category (a Gray code), so that a step moves the
+samples of one category across the cut. The last category stays on the right, as a subset and its
+complement are the same split.
 
     step      1   2   3   4   5   6   7
     subset  001 011 010 110 111 101 100
@@ -32,7 +33,7 @@ def try_all_subsets(context, codes, n_present):
 
 @kernel
 def try_known_subsets(context, codes, n_present):
-    """The same, judged by the samples whose category is known."""
+    """As `try_all_subsets`, judged by the samples whose category is known."""
     node, known = context.node, without_missing(codes)
     order_node(node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
     criteria.load(context.criterion, node.records, node.keys, known.n, False)
@@ -42,7 +43,7 @@ def try_known_subsets(context, codes, n_present):
 
 @kernel
 def _place_in_codes(context, n, n_present, best):
-    """`place_subset`, also in the node's codes."""
+    """As `place_subset`, and replace the node's codes as well."""
     node = context.node
     place_subset(context.table.subsets, n_present, best)
     for i in range(n):
@@ -52,7 +53,7 @@ def _place_in_codes(context, n, n_present, best):
 
 @kernel
 def _best_subset(context, codes, n_present, missing_left):
-    """The best subset to send left, a bit per category, missing values on one side; its score."""
+    """The score of the best subset to send left, and the subset, with a bit per category."""
     criterion, node, limits, n = context.criterion, context.node, context.limits, codes.n
     n_known = n - codes.n_missing
     side = criteria.arrange(criterion, node.records, node.keys, n)
@@ -85,7 +86,7 @@ def _best_subset(context, codes, n_present, missing_left):
 
 @inline_kernel
 def next_subset(step, subset):
-    """The place that the step moves across the cut, and the subset then, a bit for each place."""
+    """The place that a step moves across the cut, and the next subset, with a bit per place."""
     moved = 0
     while (step >> moved) & 1 == 0:
         moved += 1
@@ -102,7 +103,7 @@ def place_subset(subsets, n_present, subset):
 
 @inline_kernel
 def _first_of(keys, n, moved):
-    """The first of the ordered keys with that code."""
+    """The position of the first of the ordered keys with the code `moved`."""
     low = 0
     high = n
     while low < high:

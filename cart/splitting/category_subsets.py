@@ -1,22 +1,22 @@
-"""Splits on subsets of categories: which categories of a node stand together, and who goes left.
+"""Splits on subsets of categories: order a node's categories, and list those that go left.
 
 A categorical feature's codes are its categories. In every node they are replaced by places in an
-order, so that the scan that searches thresholds searches subsets:
+order, so that the scan for thresholds searches subsets:
 
 - one response (regression, two classes): by its mean, where the best cut is the best of all subsets
   (Fisher 1958; Breiman et al. 1984, section 4.2.2), unless leaves must have several rows;
-- several (more classes, more outputs): up to EXACT categories every subset is tried; more are
+- several (more classes, more outputs): of up to EXACT categories every subset is tried; more are
   ordered along the first principal component of their mean responses (Coppersmith, Hong and
   Hosking 1999);
 - the random splitter draws a subset.
 
-The guard: among many categories with few rows each, the order by mean response is mostly noise, and
-the cut along it looks better than it is. A feature of more than EXACT categories is split in a
+The guard: with many categories of few rows each, the order by mean response is mostly noise, and
+the best cut along it looks better than it is. A feature of more than EXACT categories is split in a
 node only if the mean responses of its categories vary at least `min_category_ratio` times as much
-as chance would make them: the F ratio of an analysis of variance, which is 1 on average where the
-categories say nothing. It needs categories with several rows, so rare ones alone are never sorted.
-A node that has drawn such features alone goes on to others, as past constant ones; but children
-look at them again.
+as by chance. This is the F ratio of an analysis of variance, which is 1 on average if categories
+carry no information. It needs categories with several rows: if each has a single one, they are not
+sorted. If the guard bars all features that a node has drawn, the node goes on to others, as it does
+past constant features; but its children look at barred features again.
 """
 
 from typing import NamedTuple
@@ -34,8 +34,8 @@ from cart.table.table import Table
 from cart.tree.nodes import Categories
 
 EXACT = 8
-_POWER_STEPS = 100  # of the iteration for the principal component
-_CLOSE = 1e-12  # it ends when no coordinate moves further
+_POWER_STEPS = 100  # at most, of the power iteration for the principal component
+_CLOSE = 1e-12  # the iteration ends when no coordinate moves further
 
 
 # ------------------------------------------------------------------ the protocol of the tables
@@ -43,7 +43,7 @@ _CLOSE = 1e-12  # it ends when no coordinate moves further
 
 @dispatch
 def is_categorical(table, column):
-    """Are the column's codes categories?"""
+    """Whether the column's codes are categories."""
 
 
 @dispatch
@@ -60,18 +60,20 @@ def find_places(table, context, codes):
 
 @dispatch
 def draw_places(table, column, codes, draw, feature):
-    """Replace the codes of a node by places at random, 0 (left) and 1, if they are categories;
-    return how many of these the node has."""
+    """Replace the codes of a node by random places, 0 (left) and 1, if they are categories.
+
+    Returns how many categories the node has.
+    """
 
 
 @dispatch
 def keep_subset(table, n_present, left_place):
-    """Remember which categories the best split so far sends left: places up to `left_place`."""
+    """Remember which categories the best split so far sends left: those up to `left_place`."""
 
 
 @dispatch
 def list_subset(table, n_present, listed):
-    """List the node's categories, ascending, each twice, plus 1 where the subset kept has it.
+    """List the node's categories, ascending: 2 * category, plus 1 if it is in the subset kept.
 
     Returns how many there are.
     """
@@ -79,20 +81,20 @@ def list_subset(table, n_present, listed):
 
 @dispatch
 def replace_by_sides(table, codes, n, column):
-    """Replace the n codes of a node by the sides of the best split, 0 (left) and 1, if they are
+    """Replace the n codes of a node by their sides in the best split, 0 (left) or 1, if they are
     categories."""
 
 
 @dispatch
 def write_list(table, i, column):
-    """Keep which categories go left at node i, if the column has any."""
+    """Store which categories go left at node i, if the column has categories."""
 
 
 @dispatch
 def find_subsets(splitter, context, codes):
-    """Replace the categories gathered by places, to be searched as if they were ranks.
+    """Replace the categories gathered by places, which are then searched as if they were ranks.
 
-    Returns how many categories the node has, and how many places they take.
+    Returns how many categories the node has, and how many places there are.
     """
 
 
@@ -100,7 +102,7 @@ def find_subsets(splitter, context, codes):
 class CategoricalTable(NamedTuple):
     """A `cart.table.table.Table` in which some columns hold categories, whole numbers from 0 on."""
 
-    codes: np.ndarray  # as in Table; of a category itself
+    codes: np.ndarray  # as in Table; the code of a category is the category
     levels: Levels
     tops: Levels
     level_start: np.ndarray
@@ -176,7 +178,7 @@ class CategoricalTable(NamedTuple):
 
 
 class Subsets(NamedTuple):
-    """What a thread writes to while it splits on categories."""
+    """Work space of a thread for splits on categories, and the lists of the tree's splits."""
 
     n_rows: np.ndarray  # (n_categories,) int64: in the node; 0 between searches
     weight: np.ndarray  # (n_categories,) float64
@@ -184,22 +186,24 @@ class Subsets(NamedTuple):
     squares: np.ndarray  # (1,) float64: weighted sum of squared responses of the node
     place: np.ndarray  # (n_categories,) uint32: in the order of the node
     present: np.ndarray  # (n_categories + 1,) int64: the node's categories
-    score: np.ndarray  # (n_categories, 1) float64: what they are ordered by
+    score: np.ndarray  # (n_categories, 1) float64: what categories are sorted by
     spare: np.ndarray  # (2, n_categories) int64
-    covariance: np.ndarray  # (n_responses + 2, n_responses) float64, and two vectors
+    covariance: np.ndarray  # (n_responses + 2, n_responses) float64; the last two rows are vectors
     goes_left: np.ndarray  # (n_categories,) uint8: in the best split so far
-    # What becomes of it, see cart.tree.nodes.Categories.
-    start: np.ndarray  # (n_nodes + 1,) int64: of nodes that list any, whose numbers ascend
+    # The lists of the tree, see cart.tree.nodes.Categories.
+    start: np.ndarray  # (n_nodes + 1,) int64: set at nodes that list any, whose numbers ascend
     listed: np.ndarray  # (capacity,) uint32
     listed_left: np.ndarray  # (n_nodes,) uint8
-    n_listed: np.ndarray  # (2,) int64: categories listed by all nodes, and by the node at hand
+    # (2,) int64: how many categories all nodes list; twice the number that the current node lists,
+    # plus its listed_left
+    n_listed: np.ndarray
 
     @classmethod
     def create(cls, n_categories, n_samples, n_nodes, n_outputs, n_values):
         """Room for trees on `n_samples` rows.
 
-        A node lists categories of its smaller side. Every row is on the smaller side at most
-        log2(n_samples) times.
+        A node lists the categories of its smaller side. A row is on the smaller side of at most
+        log2(n_samples) splits.
         """
         one = n_outputs == 1 and n_values <= 2
         n_responses = 1 if one else n_outputs * n_values
@@ -223,7 +227,7 @@ class Subsets(NamedTuple):
 
 @kernel
 def sum_by_category(subsets, node, n):
-    """Find the node's categories and sum up their responses; return how many there are."""
+    """Find the node's categories and sum up their responses; return the number of categories."""
     n_present = 0
     n_outputs = node.records.shape[1] - 1
     n_responses = subsets.response.shape[1]
@@ -248,7 +252,7 @@ def sum_by_category(subsets, node, n):
             if n_values == 1:
                 subsets.response[c, k] += w * target
                 squares += w * target * target
-            else:  # the response is 1 for its class, 0 for the others
+            else:  # the responses are 1 for the sample's class, 0 for the others
                 subsets.response[c, k * n_values + int(target)] += w
                 squares += w
     subsets.squares[0] = squares
@@ -259,7 +263,7 @@ def sum_by_category(subsets, node, n):
 
 @kernel
 def list_present(subsets, codes):
-    """List the categories of a node in the order in which they are met; return how many."""
+    """List the categories of a node in the order of its samples; return how many there are."""
     n_present = np.int64(0)
     for i in range(codes.shape[0]):
         if codes[i] != MISSING:
@@ -271,8 +275,8 @@ def list_present(subsets, codes):
 
 @kernel
 def draw_sides(subsets, n_present, draw, feature):
-    """Draw a side for each of the node's categories, their place: 0 is left, and neither side stays
-    empty."""
+    """Draw a side, 0 (left) or 1, as the place of each of the node's categories; neither side is
+    left empty."""
     n_right = 0
     for p in range(n_present):
         goes_right = random_side(draw, feature, p)
@@ -285,8 +289,8 @@ def draw_sides(subsets, n_present, draw, feature):
 
 @kernel
 def exceeds_f_ratio(subsets, n_present, n_known, min_ratio):
-    """Is the F ratio of the categories' mean responses, summed over responses, large enough?"""
-    if n_known == n_present:  # one row each: nothing tells signal from noise
+    """Whether the F ratio of the categories' mean responses, summed over responses, is enough."""
+    if n_known == n_present:  # one row each: signal and noise cannot be told apart
         return min_ratio == 0.0
     between = 0.0
     within = subsets.squares[0]
@@ -307,14 +311,14 @@ def exceeds_f_ratio(subsets, n_present, n_known, min_ratio):
 
 @kernel
 def merge_categories(subsets, n_present):
-    """Let no cut part the node's categories."""
+    """Give all of the node's categories one place, so that no cut separates them."""
     for p in range(n_present):
         subsets.place[subsets.present[p]] = 0
 
 
 @kernel
 def order_categories(subsets, n_present):
-    """Give the node's categories their places in the order of the responses."""
+    """Set the places of the node's categories, in the order of their mean responses."""
     n_responses = subsets.response.shape[1]
     if n_responses > 1:
         _principal_component(subsets, n_present)
@@ -333,9 +337,9 @@ def order_categories(subsets, n_present):
 
 @kernel
 def _principal_component(subsets, n_present):
-    """The first principal component of the categories' mean responses, by power iteration.
+    """Find the first principal component of the categories' mean responses, by power iteration.
 
-    Left in the row behind the covariance matrix; with equal means it is any vector.
+    It is left in the row after the covariance matrix. If all means are equal it may be any vector.
     """
     n_responses = subsets.response.shape[1]
     covariance = subsets.covariance
@@ -363,7 +367,7 @@ def _principal_component(subsets, n_present):
     for r in range(n_responses):
         if covariance[r, r] > covariance[widest, widest]:
             widest = r
-    for r in range(n_responses):  # its column is never at right angles to the component
+    for r in range(n_responses):  # start from its column, which is not orthogonal to the component
         axis[r] = covariance[r, widest]
     for _ in range(_POWER_STEPS):
         largest = 0.0
@@ -385,7 +389,7 @@ def _principal_component(subsets, n_present):
 
 @kernel
 def replace_by_places(subsets, codes, n):
-    """Replace n categories by their places."""
+    """Replace n categories in `codes` by their places."""
     for i in range(n):
         if codes[i] != MISSING:
             codes[i] = subsets.place[codes[i]]
@@ -396,7 +400,7 @@ def replace_by_places(subsets, codes, n):
 
 @inline_kernel
 def keep_left(subsets, n_present, left_place):
-    """Remember that the categories up to that place go left."""
+    """Remember that the categories up to `left_place` go left."""
     for p in range(n_present):
         c = subsets.present[p]
         subsets.goes_left[c] = subsets.place[c] <= left_place
@@ -426,7 +430,7 @@ def list_smaller_side(subsets, codes, n):
 
 @inline_kernel
 def mark_category(subsets, n_listed, category):
-    """Have a category among those that are to be listed; return how many they are."""
+    """Add a category to those to be listed, unless it is among them; return how many they are."""
     if subsets.n_rows[category] == 0:
         subsets.n_rows[category] = 1
         subsets.present[n_listed] = category
@@ -436,7 +440,7 @@ def mark_category(subsets, n_listed, category):
 
 @kernel
 def list_marked(subsets, n_listed, listed_left):
-    """List the categories marked, ascending."""
+    """List the marked categories, ascending."""
     for p in range(n_listed):
         subsets.n_rows[subsets.present[p]] = 0
         subsets.score[p, 0] = subsets.present[p]
@@ -449,7 +453,7 @@ def list_marked(subsets, n_listed, listed_left):
 
 @inline_kernel
 def write_subset(subsets, i):
-    """Keep the list at node i."""
+    """Store the current list as that of node i."""
     subsets.start[i] = subsets.n_listed[0]
     subsets.n_listed[0] += subsets.n_listed[1] >> 1
     subsets.start[i + 1] = subsets.n_listed[0]

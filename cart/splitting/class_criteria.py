@@ -14,18 +14,18 @@ NOTHING, SECOND_CLASS, SQUARES = range(3)
 
 @like(AnyCriterion)
 class ClassCounts(NamedTuple):
-    """What the classification criteria share: weighted class counts of the node and a side.
+    """Base of the classification criteria: weighted class counts of the node and its left side.
 
-    Where counts are whole numbers, and there is one output, the Side keeps what is exact however
-    it was reached, so that no order of summation matters: of two classes the count of the second
-    on the left, of more the sums of squared counts left and right, up to the weight whose square
-    is exact.
+    If weights are whole numbers and there is one output, the Side keeps numbers that are exact in
+    whatever order they are summed: with two classes, the count of the second one on the left; with
+    more, the sums of squared counts left and right, as long as the square of the node's weight is
+    exact.
     """
 
     node: np.ndarray  # (n_outputs, n_classes) float64
     left: np.ndarray  # (n_outputs, n_classes) float64
     weight: np.ndarray  # (1,) float64: of the node
-    kept: np.ndarray  # (1,) int64: what the Side keeps: NOTHING, SECOND_CLASS or SQUARES
+    kept: np.ndarray  # (1,) int64: what is exact in the Side: NOTHING, SECOND_CLASS or SQUARES
 
     @classmethod
     def create(cls, n_outputs, n_values, n_samples):
@@ -40,7 +40,7 @@ class ClassCounts(NamedTuple):
             for c in range(self.node.shape[1]):
                 self.node[k, c] = 0.0
         weight = 0.0
-        if self.kept[0] == SECOND_CLASS:  # exact, and no sum waits for memory
+        if self.kept[0] == SECOND_CLASS:  # sums are exact, and stay in registers
             second = 0.0
             for j in range(n):
                 i = record_of(keys[j])
@@ -57,7 +57,7 @@ class ClassCounts(NamedTuple):
                 weight += w
         self.weight[0] = weight
         if self.kept[0] == SQUARES and weight * weight > WHOLE_MAX:
-            self.kept[0] = NOTHING  # differences of squares would be rounding alone
+            self.kept[0] = NOTHING  # squares are not exact, nor are their differences
 
     def all_right(self):
         if self.kept[0] == SECOND_CLASS:
@@ -117,7 +117,7 @@ def _sum_of_squares(counts):
 
 @inline_kernel
 def _mean(total, n_outputs):
-    return total if n_outputs == 1 else total / n_outputs  # a division saved in every cut
+    return total if n_outputs == 1 else total / n_outputs  # saves a division at every cut
 
 
 class Gini(ClassCounts):

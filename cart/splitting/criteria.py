@@ -1,4 +1,4 @@
-"""The split criteria by the names that a user types, and the protocol that they answer."""
+"""The split criteria by the names that users give, and the protocol that they implement."""
 
 from cart.splitting.class_criteria import Entropy, Gini, share_times_log
 from cart.splitting.criterion import (

@@ -1,18 +1,18 @@
-"""The protocol of split criteria: what the search asks of a criterion, one sentence each.
+"""The protocol of split criteria: the functions that the search calls on a criterion.
 
-A criterion is a NamedTuple of small arrays and the methods of the protocol below. A node's
-samples come as `keys`, in some order (see `cart.primitives.sort_keys`), and `records`, float64 of
+A criterion is a NamedTuple of small arrays with the methods of the protocol below. A node's samples
+are given by `keys`, in some order (see `cart.primitives.sort_keys`), and `records`, float64 of
 shape (n_records, 1 + n_outputs): `record_of(key)` is the row that holds the sample's weight and
 targets. Sums are taken in the order of the keys, and the right side of a cut is the node minus its
 left side, as in scikit-learn, so that floating-point sums agree with it.
 
-    keys   = [ k0 k1 k2 | k3 k4 k5 k6 ]      cut behind p = 3 samples
+    keys   = [ k0 k1 k2 | k3 k4 k5 k6 ]      cut after p = 3 samples
                `- Side -'                    weight and sums of the left; right = node - left
-               advance: sums are carried on from the last cut, or taken away from the whole node,
-                        whichever way is shorter
+               advance: samples are added to the sums at the last cut, or subtracted from those of
+                        the whole node, whichever way is shorter
 
 The left side of a cut is a `Side`, which kernels keep in registers; what does not fit (class
-counts, further outputs) lies in the criterion's arrays.
+counts, further outputs) is in the criterion's arrays.
 """
 
 import math
@@ -28,7 +28,7 @@ EPSILON = np.finfo(np.float64).eps
 
 
 class Side(NamedTuple):
-    """The left side of a cut; what `first` and `second` are is the criterion's affair."""
+    """The left side of a cut; the meaning of `first` and `second` depends on the criterion."""
 
     weight: float
     first: float
@@ -37,22 +37,22 @@ class Side(NamedTuple):
 
 @dispatch
 def load(criterion, records, keys, n, keep_order):
-    """Sum up the first `n` keys: they are the node. `keep_order`: sums depend on their order."""
+    """Sum up the node: the first `n` keys. `keep_order` says that sums depend on their order."""
 
 
 @dispatch
 def needs_all(criterion):
-    """Must `arrange` see all keys, also those that a cut reaches from the other end?"""
+    """Whether `arrange` needs all keys, even those that no cut advances over."""
 
 
 @dispatch
 def arrange(criterion, records, keys, n):
-    """Take the node's samples in the order of `keys`; the Side of the cut before the first."""
+    """Take the node's samples in the order of `keys`; return the Side before the first sample."""
 
 
 @dispatch
 def advance(criterion, side, records, keys, cut, p, n):
-    """Move the cut from behind the first `cut` samples to behind the first `p`, further right."""
+    """Move the cut to the right, from after `cut` samples to after `p`; return its Side."""
 
 
 @dispatch
@@ -67,20 +67,20 @@ def impurity(criterion, records, keys, n):
 
 @dispatch
 def children_impurity(criterion, side, records, keys, n_left, n):
-    """Impurities left and right of the cut, which lies behind the first `n_left` samples."""
+    """Impurities left and right of the cut, which is after the first `n_left` samples."""
 
 
 @dispatch
 def side_values(criterion, side):
-    """What the sides of the cut would predict, of the first class or the mean: left, right."""
+    """What the left and the right side would predict: the share of the first class, or the mean."""
 
 
 @dispatch
 def write_value(criterion, value):
-    """Write what the node predicts into `value`, (n_outputs, n_values)."""
+    """Write the node's prediction to `value`, (n_outputs, n_values)."""
 
 
-# What class counts and sums have in common: a cut advances over the shorter way.
+# Used by `AnyCriterion.advance`, which takes the shorter way to a cut.
 
 
 @dispatch
@@ -90,7 +90,7 @@ def all_right(criterion):
 
 @dispatch
 def all_left(criterion):
-    """The Side of the cut behind the last sample."""
+    """The Side of the cut after the last sample."""
 
 
 @dispatch
@@ -100,11 +100,11 @@ def move(criterion, side, records, i, sign):
 
 @dispatch
 def side_impurities(criterion, side):
-    """Impurities left and right of the cut, where they follow from the Side."""
+    """Impurities left and right of the cut, if they follow from the Side."""
 
 
 class AnyCriterion:
-    """What criteria do where they have no way of their own."""
+    """Default implementations of the protocol."""
 
     def needs_all(self):
         return False
@@ -132,4 +132,4 @@ class AnyCriterion:
 
 @inline_kernel
 def log2(x):
-    return math.log(x) / _LN2  # the last bit is that of scikit-learn's `log`
+    return math.log(x) / _LN2  # agrees with scikit-learn's `log` to the last bit

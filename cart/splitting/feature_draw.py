@@ -1,8 +1,8 @@
-"""Which features a node may look at, in what order, and the other draws of a node.
+"""The random draws of a node: which features it looks at in what order, thresholds, and sides.
 
-They come from scikit-learn's random stream, or are hashes of the tree's seed, the node's path and
-the feature's name, so that the order of the columns does not matter. `Draw` is both: kernels that
-are compiled for one serve the other.
+Draws come from scikit-learn's random stream, or are hashes of the tree's seed, the node's path and
+the feature's name, so that the order of the columns does not matter. One class, `Draw`, does both,
+so that kernels are compiled only once.
 """
 
 import hashlib
@@ -14,17 +14,17 @@ from cart.jit.decorators import inline_kernel, kernel
 
 # A tree starts its stream from a seed in [0, DRAW_SEED_MAX) (RAND_R_MAX in `_splitter.pyx`).
 DRAW_SEED_MAX = np.iinfo(np.int32).max
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # steps of SplitMix64
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the step of SplitMix64
 
-# What a hash is drawn for, beside the order of the features.
+# What a hash is for, if not for the order of the features.
 _FOR_THRESHOLD = np.uint64(0x74687265)
 _FOR_SIDE = np.uint64(0x73696465)
 
 
 class Draw(NamedTuple):
-    """What features and numbers are drawn from, and how far that has come.
+    """The state of the draws.
 
-    Without `hashes` it is scikit-learn's stream. `features` is a permutation kept arranged as
+    Without `hashes`, draws come from scikit-learn's stream. `features` is a permutation, kept as
 
         [ drawn constants | known constants | found constants | not drawn yet | drawn, searched ]
           0 .. n_drawn      .. n_known        .. + n_found      .. end           .. n_features
@@ -32,26 +32,26 @@ class Draw(NamedTuple):
     Known constants were found constant by an ancestor and are not looked at again.
     (Reference: `node_split_best` in scikit-learn's `_splitter.pyx`; xorshift: Marsaglia 2003.)
 
-    With `hashes` draws are keyed: a node looks at features in the order of a hash of its key and a
-    name. `features` holds those not looked at yet, a heap with the next one on top, then the
-    others; the hashes stand one behind the other:
+    With `hashes`, draws are keyed: a node looks at features in the order of a hash of its key and
+    the feature's name. `features` holds the features not looked at yet, as a heap with the next one
+    on top, then the others. `hashes` has three parts:
 
         features  [ heap   | looked at ]        hashes  [ keys   | order      | names      ]
                     0 .. end .. n_features                n_rows   n_features   n_features
 
     hashes[r], r < n_rows, is the key of the node that waits in row r of the stack. A node does not
-    learn from its ancestors which features are constant: one that comes up counts as looked at, as
-    a known constant does in scikit-learn.
+    learn from its ancestors which features are constant: a constant feature that is drawn counts as
+    looked at, as a known constant does in scikit-learn.
     """
 
     features: np.ndarray  # (n_features,) int64: permutation, see above
-    constants: np.ndarray  # (n_features,) int64: of the stream: constants as they were found
+    constants: np.ndarray  # (n_features,) int64: constants in the order found (stream only)
     state: np.ndarray  # (1,) uint32: of the stream
     hashes: np.ndarray  # (n_rows + 2 * n_features,) uint64: see above; (0,) for the stream
 
     @classmethod
     def create(cls, n_features, names=None, n_rows=1):
-        """Keyed by names, from `hash_names`, where there are any; for so many rows of the stack."""
+        """Create a Draw, keyed if `names` (from `hash_names`) are given; the stack has n_rows."""
         hashes = np.empty(0, np.uint64)
         if names is not None:
             hashes = np.concatenate([np.zeros(n_rows + n_features, np.uint64), names])
@@ -63,15 +63,15 @@ class Drawing(NamedTuple):
     """How far the draws of a node have come. Kernels keep it in registers; see `Draw`."""
 
     n_known: int  # constant features that an ancestor found
-    n_drawn: int  # of these
+    n_drawn: int  # how many of these were drawn
     n_found: int  # constant features that this node found
     n_barred: int  # features that vary, but may not be split; see `mark_barred`
-    n_visited: int
-    end: int  # of the features that are not searched yet
+    n_visited: int  # features looked at, and known constants drawn
+    end: int  # end of the features that are not searched yet
 
 
 def hash_names(names):
-    """What draws know features by.
+    """Hash the names by which keyed draws know features.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def hash_names(names):
 
 @kernel
 def restart(draw, seed):
-    """Begin a new tree with that seed."""
+    """Begin a new tree with a seed."""
     if _is_keyed(draw):
         draw.hashes[0] = root_key(seed)
     else:
@@ -101,8 +101,8 @@ def restart(draw, seed):
 
 @kernel
 def key_children(draw, row):
-    """Note what the draws of a split's children depend on: it waits in that row of the stack, the
-    right child will there, the left one in the next."""
+    """Set the keys of the children of the node in a row of the stack: that of the right child takes
+    the same row, that of the left one the next."""
     if _is_keyed(draw):
         key = draw.hashes[row]
         draw.hashes[row], draw.hashes[row + 1] = child_key(key, False), child_key(key, True)
@@ -110,7 +110,7 @@ def key_children(draw, row):
 
 @inline_kernel
 def move_key(draw, row, to):
-    """Note that a node waits in another row of the stack."""
+    """Move the key of a node to another row of the stack."""
     if _is_keyed(draw):
         draw.hashes[to] = draw.hashes[row]
 
@@ -123,7 +123,7 @@ def root_key(seed):
 
 @inline_kernel
 def child_key(key, is_left):
-    """The key of a child of the node with that key."""
+    """The key of a child of the node with this key."""
     return _mix(key ^ np.uint64(1 if is_left else 2))
 
 
@@ -132,8 +132,8 @@ def child_key(key, is_left):
 
 @kernel
 def begin_draw(draw, row, n_known):
-    """Begin the draws of the node in a row of the stack, of which an ancestor knows `n_known`
-    constant features.
+    """Begin the draws of the node in a row of the stack, for which `n_known` features are known to
+    be constant.
 
     Returns a Drawing.
     """
@@ -145,9 +145,10 @@ def begin_draw(draw, row, n_known):
 
 @kernel
 def next_feature(draw, drawing, max_features):
-    """Position in `draw.features` of the next feature to look at, or -1, and the Drawing then.
+    """Return the position in `draw.features` of the next feature to look at, or -1, and the new
+    Drawing.
 
-    It goes on past `max_features` until one feature was seen that is not constant, nor barred.
+    Draws go on past `max_features` until a feature was seen that is neither constant nor barred.
     """
     n_known, n_drawn, n_found, n_barred, n_visited, end = drawing
     n_vain = n_found + n_barred
@@ -170,8 +171,8 @@ def next_feature(draw, drawing, max_features):
 
 @kernel
 def likely_next(draw, drawing, j, n_numbers):
-    """The feature that comes after the one at position j if that is not constant, and if so many
-    numbers are drawn before. For caches: it may be another."""
+    """The feature that comes after the one at position j, if that is not constant and `n_numbers`
+    numbers are drawn for it. It is a guess for prefetching, and may be wrong."""
     if _is_keyed(draw):
         return draw.features[0]
     n_passed, number = drawing.n_found + drawing.n_drawn, np.int64(draw.state[0])
@@ -184,7 +185,7 @@ def likely_next(draw, drawing, j, n_numbers):
 
 @inline_kernel
 def mark_constant(draw, drawing, j):
-    """The feature at position j turned out to be constant in this node; return the Drawing then."""
+    """Note that the feature at position j is constant in this node; return the new Drawing."""
     n_known, n_drawn, n_found, n_barred, n_visited, end = drawing
     if not _is_keyed(draw):
         _exchange(draw.features, j, n_known + n_found)
@@ -193,7 +194,8 @@ def mark_constant(draw, drawing, j):
 
 @inline_kernel
 def mark_searched(draw, drawing, j):
-    """The feature at position j varies in this node and is searched; return the Drawing then."""
+    """Note that the feature at position j varies in this node and is searched; return the new
+    Drawing."""
     if _is_keyed(draw):
         return drawing
     n_known, n_drawn, n_found, n_barred, n_visited, end = drawing
@@ -203,8 +205,8 @@ def mark_searched(draw, drawing, j):
 
 @inline_kernel
 def mark_barred(draw, drawing, j):
-    """The feature at position j varies, but the guard of categories lets no cut part it in this
-    node: children may split it. Return the Drawing then."""
+    """Note that the feature at position j varies, but that the guard of categories bars it from
+    being split in this node (children may split it); return the new Drawing."""
     n_known, n_drawn, n_found, n_barred, n_visited, end = mark_searched(draw, drawing, j)
     return Drawing(n_known, n_drawn, n_found, n_barred + 1, n_visited, end)
 
@@ -214,7 +216,7 @@ def end_draw(draw, drawing):
     """End the draws of the node; return how many features its children know to be constant."""
     if _is_keyed(draw):
         return np.int64(0)
-    # The order of the known constants is restored.
+    # Restore the order of the known constants.
     n_known = drawing.n_known
     n_total = n_known + drawing.n_found
     for i in range(n_known):
@@ -229,7 +231,7 @@ def end_draw(draw, drawing):
 
 @inline_kernel
 def random_between(draw, feature, low, high):
-    """A number in [low, high], to cut the feature at."""
+    """Draw a number in [low, high], at which to cut the feature."""
     if _is_keyed(draw):
         share = np.float64(_hash(draw, feature, _FOR_THRESHOLD) >> np.uint64(11)) * 2.0**-53
         return (high - low) * share + low
@@ -239,7 +241,7 @@ def random_between(draw, feature, low, high):
 
 @inline_kernel
 def random_side(draw, feature, i):
-    """Heads or tails, the feature's i-th."""
+    """Draw a side, as a bool, for the feature: its draw number i."""
     if _is_keyed(draw):
         return _mix(_hash(draw, feature, _FOR_SIDE) + np.uint64(i)) >> np.uint64(63) == 1
     return _next_number(draw.state) % 2 == 1
@@ -280,7 +282,7 @@ def _is_keyed(draw):
 
 @inline_kernel
 def _hash(draw, feature, purpose):
-    """A hash of the node's key, the feature's name and a purpose."""
+    """A hash of the node's key, the feature's name and the purpose."""
     first = draw.hashes.shape[0] - 2 * draw.features.shape[0]
     return _mix(draw.hashes[first + feature] ^ purpose)
 
@@ -301,7 +303,7 @@ def scramble(x):
 
 @kernel
 def _order_by_hash(draw, row):
-    """Make a heap of all features in the order of the node in a row of the stack."""
+    """Build a heap of all features, in the order for the node in a row of the stack."""
     n_features, key = draw.features.shape[0], draw.hashes[row]
     first = draw.hashes.shape[0] - 2 * n_features
     for i in range(first, first + n_features):
@@ -312,7 +314,7 @@ def _order_by_hash(draw, row):
 
 @kernel
 def _sink(draw, i, end):
-    """Let the feature in position i sink to its place in the heap features[:end]."""
+    """Sift the feature at position i down to its place in the heap features[:end]."""
     features, first = draw.features, draw.hashes.shape[0] - 2 * draw.features.shape[0]
     order = draw.hashes[first:]
     child = 2 * i + 1

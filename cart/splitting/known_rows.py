@@ -1,9 +1,9 @@
 """Splitters that judge a feature by the samples of the node that have its value (rpart's rule).
 
-`BestSplitter` tries missing values on either side. Where they go by surrogates, or with the
-majority, a feature has to do without them: its gain is the decrease of impurity times the weight
-of the samples that have it, so that features with more of them are preferred. The limits of
-samples and weight count these alone.
+`BestSplitter` tries missing values on either side. If they go by surrogates, or with the majority,
+a feature is judged without them: its gain is the decrease of impurity times the weight of the
+samples that have it, so that features with fewer missing values are preferred. The limits of
+samples and weight count these samples only.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ from cart.table.table import code_up_to
 
 @inline_kernel
 def load_known(context, codes):
-    """Load the criterion with the samples that have the feature; they come first in order."""
+    """Load the criterion with the samples that have the feature, which come first in the order."""
     node = context.node
     n_known = codes.n - codes.n_missing
     criteria.load(context.criterion, node.records, node.keys, n_known, context.keep_order)
@@ -36,8 +36,8 @@ def load_known(context, codes):
 
 @inline_kernel
 def improvement(context, p, n_known):
-    """Decrease of impurity x weight at the cut behind p samples, and whether more weight goes
-    left; the criterion is loaded with the known samples."""
+    """Decrease of impurity x weight at the cut after p samples, and whether the left side weighs at
+    least as much as the right; the criterion is loaded with the known samples."""
     criterion, node = context.criterion, context.node
     whole = criteria.impurity(criterion, node.records, node.keys, n_known)
     side = cut_at(criterion, node, p, n_known)
@@ -49,7 +49,7 @@ def improvement(context, p, n_known):
 
 
 class KnownBestSplitter(BestSplitter):
-    """Every cut between two values that differ."""
+    """Tries every cut between two values that differ."""
 
     __slots__ = ()
 
@@ -81,7 +81,7 @@ class KnownBestSplitter(BestSplitter):
 
 
 class KnownRandomSplitter(RandomSplitter):
-    """One threshold between the lowest and the highest value, drawn at random."""
+    """Tries one threshold between the lowest and the highest value, drawn at random."""
 
     __slots__ = ()
 
@@ -112,5 +112,5 @@ class KnownRandomSplitter(RandomSplitter):
         return best
 
 
-# Of each splitter, the one that does without missing values.
+# For each splitter, the one that does without missing values.
 OF_KNOWN_ROWS = {BestSplitter: KnownBestSplitter(), RandomSplitter: KnownRandomSplitter()}

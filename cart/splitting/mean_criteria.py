@@ -9,17 +9,17 @@ from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import record_of
 from cart.splitting.criterion import EPSILON, AnyCriterion, Side, log2
 
-# Targets that sum to no more count as none (EPSILON in scikit-learn's `_criterion.pyx`); so does
-# what rounding leaves of targets of 0 where their sum is a difference.
+# A sum of targets up to this counts as 0 (EPSILON in scikit-learn's `_criterion.pyx`).
 NO_SUM = 10 * EPSILON
-_NO_SHARE = 1e-12  # of the node's sum
+# So does a side's sum up to this share of the node's: it may be the rounding error of a difference.
+_NO_SHARE = 1e-12
 
 
 @like(AnyCriterion)
 class TargetSums(NamedTuple):
-    """What criteria on means share: weighted target sums of the node and its left side.
+    """Base of the criteria on means: weighted target sums of the node and its left side.
 
-    The Side keeps the sum of the first output, `left` those of the others.
+    The Side holds the sum of the first output, `left` those of the others.
     """
 
     node: np.ndarray  # (n_outputs,) float64
@@ -120,7 +120,7 @@ class Poisson(TargetSums):
     """Half the mean Poisson deviance from the mean, y log(y / mean), the mean over outputs.
 
     A side whose targets sum to 0 cannot be predicted by a Poisson mean: its impurity is infinite,
-    and no cut may make it (see `have_sums`).
+    and no cut may lead to it (see `have_sums`).
     """
 
     __slots__ = ()
@@ -163,7 +163,7 @@ class Poisson(TargetSums):
 
 @inline_kernel
 def have_sums(left, right):
-    """Have both sides of a node targets above 0, by their sums?"""
+    """Whether both sides of a node have targets above 0, judged by their sums."""
     return min(left, right) > max(NO_SUM, _NO_SHARE * (left + right))
 
 
@@ -175,7 +175,7 @@ def _deviance(records, i, k, mean):
 
 @kernel
 def _deviance_of(total, weight, records, keys, k, first, end):
-    """Sum over keys[first:end], whose targets sum to `total`."""
+    """Sum of the deviances of keys[first:end], whose targets sum to `total`."""
     if total <= NO_SUM:
         return np.inf
     deviance = 0.0

@@ -1,4 +1,4 @@
-"""The absolute error, from the weighted medians of the sides of a cut."""
+"""The absolute error criterion, from the weighted medians of the sides of a cut."""
 
 from typing import NamedTuple
 
@@ -15,23 +15,23 @@ class AbsoluteError(NamedTuple):
 
         keys          [ k0   k1   k2   k3  ]
         error_left      e0   e01  e012 ...         of the samples up to each
-        error_right     ...  e123 e23  e3          of those from each on
+        error_right     ...  e123 e23  e3          of the samples from each on
 
-    `arrange` finds the errors and medians of all beginnings and all ends of the order in
-    O(n log n), with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8).
+    `arrange` finds the errors and medians of all prefixes and suffixes of the order in O(n log n),
+    with a Fenwick tree over the ranks of the targets (as in scikit-learn 1.8).
     """
 
     median: np.ndarray  # (n_outputs,) float64: of the node
     weight: np.ndarray  # (1,) float64: of the node
-    cut: np.ndarray  # (1,) int64: how many samples lie left
+    cut: np.ndarray  # (1,) int64: how many samples are on the left
     error_left: np.ndarray  # (n,) float64: absolute error of the first 1, 2, ... samples
     error_right: np.ndarray  # (n,) float64: of the samples from the 1st, 2nd, ... on
-    median_left: np.ndarray  # (n,) float64: the medians of the same, of the last output
-    median_right: np.ndarray  # (n,) float64
+    median_left: np.ndarray  # (n,) float64: median of the first 1, 2, ..., for the last output
+    median_right: np.ndarray  # (n,) float64: of the samples from the 1st, 2nd, ... on
     rank: np.ndarray  # (n_outputs, n) int64: of each record's target in the node, from 1 on
     ordered: np.ndarray  # (n_outputs, n + 1) float64: the node's targets by rank
-    heavy: np.ndarray  # (n_outputs, n + 1) float64: their weights
-    numbers: np.ndarray  # (n,) int64: the ranks of the samples in the order at hand
+    heavy: np.ndarray  # (n_outputs, n + 1) float64: the weights by rank
+    numbers: np.ndarray  # (n,) int64: the ranks of the samples in the current order
     spare: np.ndarray  # (2, n) int64
     tree: np.ndarray  # (2, n + 1) float64: Fenwick tree of weights and of weighted targets
 
@@ -53,7 +53,7 @@ class AbsoluteError(NamedTuple):
         self.weight[0] = 0.0
         for j in range(n):
             self.weight[0] += records[record_of(keys[j]), 0]
-        targets = self.tree[0]  # not yet needed
+        targets = self.tree[0]  # free until `arrange`
         for k in range(self.median.shape[0]):
             for j in range(n):
                 targets[j] = records[record_of(keys[j]), k + 1]
@@ -126,8 +126,8 @@ class AbsoluteError(NamedTuple):
 
 @kernel
 def grow_errors(numbers, weight, y, tree, errors, medians, n, step):
-    """Let a set of rows grow from the first on (step 1), or from the last back (-1); add its
-    absolute errors, note its medians.
+    """Add the absolute errors of all prefixes of a sequence of rows (step 1), or of all suffixes
+    (step -1), to `errors`, and write their medians.
 
     `numbers` are the rows' ranks by their targets, from 1 on; `weight` and `y` are by rank.
     """
@@ -165,10 +165,10 @@ def grow_errors(numbers, weight, y, tree, errors, medians, n, step):
 
 @kernel
 def _find_half(tree, n, highest_bit, half):
-    """Where the cumulative weight crosses `half`.
+    """Find where the cumulative weight crosses `half`.
 
-    Returns the ranks of the last sample below and the first above (the same, unless `half` is
-    met exactly between two), and the weight and sum of what lies before the latter.
+    Returns the ranks, from 0 on, of the last sample below and the first above (the same, unless
+    `half` is met exactly between two), and the weight and sum of the samples before the latter.
     """
     at = 0
     weight = 0.0

@@ -4,9 +4,9 @@ A feature is searched at every cut between two values that differ (`BestSplitter
 threshold drawn at random (`RandomSplitter`, extra trees). Both see the node's samples as `keys`,
 `code | record` (see `cart.table.node_samples`), here with the codes in the order searched:
 
-    codes     1  1  2 | 4  4  7          a cut behind p = 3 samples: codes up to 2 go left
+    codes     1  1  2 | 4  4  7          a cut after p = 3 samples: codes up to 2 go left
     left      w0 w1 w2 ->                the criterion moves samples from right to left
-    cuts      -  p  p   -  p             between equal codes there is none; nor between codes that
+    cuts      -  p  p   -  p             there is none between equal codes, nor between codes that
                                          differ by tie_span or less if their values count as one
     threshold = (value_of(2) + value_of(4)) / 2
 """
@@ -66,14 +66,14 @@ from cart.table.table import (
 
 
 class Split(NamedTuple):
-    """A cut of a node; `column` is -1 where there is none."""
+    """A split of a node; `feature` and `column` are -1 if there is none."""
 
     feature: int
     column: int
     left_code: int  # samples with a code up to this one go left
-    threshold: float  # values up to this one go left; +inf: all but the missing
-    has_missing: bool  # does the feature have missing values in the node?
-    missing_left: bool  # do they go left?
+    threshold: float  # values up to this one go left; +inf: all values that are not missing
+    has_missing: bool  # whether the feature has missing values in the node
+    missing_left: bool  # whether they go left
     score: float
 
 
@@ -81,14 +81,14 @@ NO_SPLIT = Split(-1, -1, 0, 0.0, False, False, -np.inf)
 
 
 class Bounds(NamedTuple):
-    """Between which values a node's prediction must lie (monotonic constraints)."""
+    """The interval of a node's prediction under monotonic constraints."""
 
     lower: float
     upper: float
 
 
 class SearchContext(NamedTuple):
-    """What the search in a node works with."""
+    """Everything that the search in a node needs."""
 
     splitter: tuple
     criterion: tuple
@@ -97,14 +97,14 @@ class SearchContext(NamedTuple):
     table: tuple
     limits: tuple  # cart.growth.plan.Limits
     bounds: Bounds
-    keep_order: bool  # do sums depend on the order of the samples?
+    keep_order: bool  # whether sums depend on the order of the samples
 
 
 @inline_kernel
 def keeps_samples_in_order(context):
-    """Do samples keep the order of the feature looked at before, wherever they tie?
+    """Whether samples that tie keep the order of the feature searched before.
 
-    As in scikit-learn, whose samples stay in the order of the last sort. It matters only where
+    In scikit-learn they do, since samples stay in the order of the last sort. It matters only if
     sums depend on their order.
     """
     return context.keep_order and keeps_order(context.table)
@@ -112,15 +112,15 @@ def keeps_samples_in_order(context):
 
 @inline_kernel
 def best_split(context, samples, start, n, row, n_constant):
-    """Draw features and search each.
+    """Draw features, search each, and return the best split.
 
     Parameters
     ----------
     context : SearchContext
     samples, start, n : ndarray, int, int
-        The node's are samples[start:start + n].
+        The node has samples[start:start + n].
     row : int
-        Of the stack, in which the node waited.
+        The row of the stack in which the node waited.
     n_constant : int
         How many features are known to be constant.
 
@@ -128,9 +128,9 @@ def best_split(context, samples, start, n, row, n_constant):
     -------
     best : Split
     last_feature : int
-        The last one looked at.
+        The last feature looked at.
     n_constant : int
-        How many features are known to be constant now.
+        How many features are known to be constant in the node's children.
     """
     draw, max_features = context.draw, context.limits.max_features
     best = NO_SPLIT
@@ -155,7 +155,7 @@ def best_split(context, samples, start, n, row, n_constant):
 
 @inline_kernel
 def order_feature(context, codes):
-    """Bring the node's keys into the order of a feature; False where it is constant."""
+    """Bring the node's keys into the order of a feature; return False if it is constant."""
     if codes.n_missing == codes.n:
         return False
     parts_missing = codes.n_missing > 0 and judges_missing(context.splitter)
@@ -166,7 +166,7 @@ def order_feature(context, codes):
 
 @inline_kernel
 def search_ordered(context, codes, n_present, best):
-    """The best split so far, after one more feature, in whose order the keys are."""
+    """Search the feature in whose order the keys are, and return the best split so far."""
     found = search(context.splitter, context, codes, best)
     if is_categorical(context.table, codes.column) and found.score > best.score:
         keep_subset(context.table, n_present, found.left_code)
@@ -179,9 +179,9 @@ def search_ordered(context, codes, n_present, best):
 
 @inline_kernel
 def load_feature(context, feature, samples, start, n):
-    """Gather the node's codes of a feature: FeatureCodes, and how many categories it has.
+    """Gather the node's codes of a feature; return FeatureCodes and the number of categories.
 
-    The samples that are 0 in a sparse table are passed over where the criterion can do without.
+    Samples that are 0 in a sparse table may be left out if the criterion can do without them.
     """
     table, node = context.table, context.node
     column = table.columns[feature]
@@ -207,7 +207,7 @@ def search(splitter, context, codes, best):
 
 @dispatch
 def judges_missing(splitter):
-    """Is a split into missing values and all others one that it tries?"""
+    """Whether the splitter tries the split of missing values from all others."""
 
 
 @dispatch
@@ -217,18 +217,18 @@ def order(splitter, context, codes):
 
 @dispatch
 def is_divided(splitter, best, last_feature):
-    """Are the node's keys in the order left | right of the best split already?"""
+    """Whether the node's keys are in the order left | right of the best split already."""
 
 
 @dispatch
 def end_search(splitter, context, n):
-    """Have the criterion loaded with all `n` samples of the node, as it was before the search."""
+    """Make sure that the criterion is loaded with all `n` samples of the node, as before."""
 
 
 class BestSplitter(NamedTuple):
-    """Every cut between two values that differ, missing values on either side."""
+    """Tries every cut between two values that differ, with missing values on either side."""
 
-    name: int = 0  # numba wants a field
+    name: int = 0  # numba needs at least one field
 
     def find_subsets(self, context, codes):
         return find_best_subsets(context, codes, False)
@@ -262,9 +262,9 @@ class BestSplitter(NamedTuple):
 
 
 class RandomSplitter(NamedTuple):
-    """One threshold between the lowest and the highest value, drawn at random (Geurts 2006)."""
+    """Tries one threshold drawn at random between the lowest and highest value (Geurts 2006)."""
 
-    name: int = 1  # numba wants a field
+    name: int = 1  # numba needs at least one field
 
     def find_subsets(self, context, codes):
         mine = context.node.codes[: codes.n]
@@ -308,21 +308,22 @@ class RandomSplitter(NamedTuple):
 
 @inline_kernel
 def draw_threshold(context, codes):
-    """A threshold of the feature gathered, below its highest value; of categories the lowest."""
+    """Draw a threshold below the highest value gathered; for categories, the lowest value."""
     low = value_of(context.table, codes.column, codes.lowest)
     if is_categorical(context.table, codes.column):
         return low
     high = value_of(context.table, codes.column, codes.highest)
     threshold = random_between(context.draw, codes.feature, low, high)
-    return threshold if threshold < high else low  # rounded up to it, or high - low is infinite
+    # It may be rounded up to `high`, or not finite if high - low overflows.
+    return threshold if threshold < high else low
 
 
 @kernel
 def find_best_subsets(context, codes, of_known):
-    """Replace the node's categories by places in an order among whose cuts the best subset is;
-    `of_known`: by the samples alone whose category is known.
+    """Replace the node's categories by places in an order, one of whose cuts is the best subset.
 
-    Returns how many categories there are, and how many places.
+    With `of_known`, subsets are judged by the samples whose category is known. Returns how many
+    categories and how many places there are.
     """
     n_present = sum_by_category(context.table.subsets, context.node, codes.n)
     return place_best_subsets(context, codes, n_present, codes.n - codes.n_missing, of_known)
@@ -330,14 +331,14 @@ def find_best_subsets(context, codes, of_known):
 
 @kernel
 def place_best_subsets(context, codes, n_present, n_known, of_known):
-    """The same, of `n_present` categories that are summed up, of `n_known` rows."""
+    """As `find_best_subsets`, for `n_present` categories of `n_known` rows, already summed up."""
     subsets, node, n = context.table.subsets, context.node, codes.n
     if context.table.n_categories[codes.column] > EXACT and not exceeds_f_ratio(
         subsets, n_present, n_known, context.limits.min_category_ratio
     ):
         merge_categories(subsets, n_present)
         replace_by_places(subsets, node.codes, n)
-        return n_present, 1  # all in one place: no cut parts them
+        return n_present, 1
     order_categories(subsets, n_present)
     replace_by_places(subsets, node.codes, n)
     if subsets.response.shape[1] > 1 and 2 < n_present <= EXACT:
@@ -351,7 +352,7 @@ def place_best_subsets(context, codes, n_present, n_known, of_known):
 
 @inline_kernel
 def is_legal(context, side, feature):
-    """Does the cut leave enough weight on either side, and keep a monotonic constraint?"""
+    """Whether a cut leaves enough weight on either side and satisfies a monotonic constraint."""
     criterion, limits, bounds = context.criterion, context.limits, context.bounds
     direction = limits.monotonic[feature]
     if direction != 0:
@@ -367,16 +368,17 @@ def is_legal(context, side, feature):
 
 @kernel
 def cut_at(criterion, node, p, n):
-    """The Side of the cut behind the first p samples in order."""
+    """The Side of the cut after the first p samples in order."""
     side = criteria.arrange(criterion, node.records, node.keys, n)
     return criteria.advance(criterion, side, node.records, node.keys, 0, p, n)
 
 
 @kernel
 def scan_cuts(context, codes, first, last, best_score):
-    """The best cut of the ordered node that beats `best_score`: its score and position.
+    """Find the best cut of the ordered node that beats `best_score`: its score and position.
 
-    Position p, from `first` to `last`, means that p samples go left; 0 that no cut is better.
+    A position p, from `first` to `last`, means that p samples go left; 0 means that no cut is
+    better.
     """
     criterion, table, limits = context.criterion, context.table, context.limits
     feature, column, lowest, n = codes.feature, codes.column, codes.lowest, codes.n
@@ -409,7 +411,7 @@ def scan_cuts(context, codes, first, last, best_score):
 
 @kernel
 def split_at(context, codes, p, missing_left, score):
-    """The Split behind the first p samples in order."""
+    """The Split after the first p samples in order."""
     table, keys, column, lowest = context.table, context.node.keys, codes.column, codes.lowest
     left_code = np.int64(lowest + code_of(keys[p - 1]))
     threshold = np.inf
@@ -422,15 +424,14 @@ def split_at(context, codes, p, missing_left, score):
 
 @inline_kernel
 def gather_sides(context, split, samples, start, n):
-    """Gather the codes that say where samples go: up to `split.left_code` left, unless missing."""
+    """Gather codes that say where samples go: left up to `split.left_code`, unless missing."""
     gather(context.table, split.column, samples, start, n, context.node, False)
     replace_by_sides(context.table, context.node.codes, n, split.column)
 
 
 @inline_kernel
 def divide(context, split, last_feature, samples, start, n):
-    """Bring samples[start:start + n] and the keys into the order left | right of the codes that
-    were gathered.
+    """Divide samples[start:start + n] and the keys left | right, by the codes that were gathered.
 
     Returns how many go left.
     """

@@ -1,14 +1,15 @@
-"""The twoing rules: splits between two groups of classes, which the rule itself picks.
+"""The twoing rules: splits that separate two groups of classes, which the rule itself picks.
 
-Gini and entropy look for pure nodes; twoing looks for the two superclasses that a cut parts best
-(Breiman et al. 1984, sections 4.3.2 and 11.8). With P(c|L) and P(c|R) the class shares on either
-side, and pL, pR the sides' shares of the node's weight, the cut's quality is
+Gini and entropy look for pure nodes; twoing looks for the two superclasses that a cut separates
+best (Breiman et al. 1984, sections 4.3.2 and 11.8). With P(c|L) and P(c|R) the class shares on
+either side, and pL, pR the sides' shares of the node's weight, the cut's quality is
 
     twoing           pL pR / 4 * (sum over c of |P(c|L) - P(c|R)|)^2
     ordered twoing   pL pR * max over s of (P(c <= s|L) - P(c <= s|R))^2
 
-where classes up to s are one superclass and the others the other. With two classes both choose
-Gini's cuts. They have no impurity of a node: it is Gini's, for limits, importances and pruning.
+where classes up to s form one superclass and the others form the other. With two classes both rules
+choose the same cuts as Gini. They define no impurity of a node: limits, importances and pruning use
+Gini's.
 """
 
 from cart.jit.decorators import inline_kernel
@@ -17,7 +18,7 @@ from cart.splitting.class_criteria import Gini, count_left
 
 @inline_kernel
 def _share_difference(criterion, side, k, c):
-    """By how much the share of class c is larger on the left."""
+    """The share of class c on the left minus that on the right."""
     left = count_left(criterion, side, k, c)
     right = criterion.node[k, c] - left
     return left / side.weight - right / (criterion.weight[0] - side.weight)
@@ -31,7 +32,7 @@ def _balance(criterion, side):
 
 
 class Twoing(Gini):
-    """Parts the classes into any two groups; the mean over outputs."""
+    """Separates the classes into any two groups; scores are summed over outputs."""
 
     __slots__ = ()
 
@@ -46,7 +47,7 @@ class Twoing(Gini):
 
 
 class OrderedTwoing(Gini):
-    """Parts the classes into those up to one and those above it; the mean over outputs."""
+    """Separates the classes up to one from those above it; scores are summed over outputs."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The grown tree: its nodes, kept small, pruned, packed for prediction, and walked."""
+"""The grown tree: its nodes, compact storage, pruning, packing for prediction, and walks."""
 
 from cart.tree.tree import Tree
 

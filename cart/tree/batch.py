@@ -1,5 +1,8 @@
-"""Small trees that were grown together, and are kept so: in few bytes, until one is asked for its
-nodes, then in arrays of all. Arrays of a tree's own would take more memory than its nodes."""
+"""Batches of small trees that were grown together and share their arrays.
+
+The arrays are compact until the nodes of one tree are asked for; then those of all trees are
+expanded. If each small tree had arrays of its own, these would take more memory than its nodes.
+"""
 
 from typing import NamedTuple
 
@@ -10,21 +13,21 @@ from cart.tree.nodes import LEAF, Nodes
 
 
 class Batch:
-    """The nodes of some trees, tree after tree.
+    """The nodes of several trees, tree after tree.
 
     Parameters
     ----------
     held : cart.tree.compact.Compact
-        Of all nodes; what is known to follow does so in every tree.
+        Of all nodes. Arrays that it leaves out can be recomputed in every tree.
     starts : ndarray of shape (n_trees + 1,), int64
-        Where the nodes of each tree begin, and the last end.
+        Where the nodes of each tree begin, and where the last end.
 
     Attributes
     ----------
     shape : tuple of int
-        Outputs, and values of each.
+        Number of outputs, and of values of each.
     bytes_per_node : int
-        Once they are arrays.
+        Once they are expanded.
     """
 
     def __init__(self, held, starts):
@@ -38,11 +41,11 @@ class Batch:
         return [OneOfBatch(self, number) for number in range(len(self._starts) - 1)]
 
     def ends(self, number):
-        """First node of a tree, and the one behind its last."""
+        """The first node of a tree, and the one after its last."""
         return self._starts[number : number + 2].tolist()
 
     def nodes_of(self, number):
-        """The node arrays of a tree; those of all trees are held from now on."""
+        """The node arrays of a tree; those of all trees stay expanded from now on."""
         held = self._held  # which another thread may expand at any time
         if isinstance(held, Compact):
             held = held.expand()
@@ -59,9 +62,9 @@ class Batch:
         return self._held.splits
 
     def splits_of(self, number):
-        """Those of one tree."""
+        """The `splits` of one tree."""
         held, (first, end) = self._held, self.ends(number)
-        if isinstance(held, Compact):  # without leaves: every tree has one more of them than splits
+        if isinstance(held, Compact):  # without leaves, one more in each tree than its splits
             first, end = (first - number) // 2, (end - number - 1) // 2
         features, thresholds = held.splits
         return features[first:end], thresholds[first:end]
@@ -92,5 +95,5 @@ class OneOfBatch(NamedTuple):
 
     @property
     def nbytes(self):
-        """Of the nodes once they are arrays, which is soon."""
+        """Bytes of the nodes once they are expanded, as they soon are."""
         return self.n_nodes * self.batch.bytes_per_node

@@ -1,18 +1,18 @@
-"""Compact trees: node arrays in few bytes, without what the rest can make again.
+"""Compact trees: node arrays in few bytes, without what can be recomputed from the rest.
 
-Large trees are kept so until a node array is asked for, and pickles have all so. An array is left
-out where `cart.tree.recompute` makes every bit of it; what the rules start from is stored:
+Large trees are compact until a node array is asked for, and all trees are in pickles. An array is
+left out if `cart.tree.recompute` reproduces every bit of it. These arrays are what it starts from:
 
     nodes, depth first   0 1 2 3 4
     leaves (bits)        0 1 0 1 1
-    features, thresholds a   b          of the splits
-    samples                4   2 3      of the leaves, and so are:
-    counts                 x   y z      with WEIGHTS: the weight; with COUNTS that of each class
+    features, thresholds a   b          of splits
+    samples                4   2 3      of leaves, as the next three:
+    counts                 x   y z      with WEIGHTS: the weight; with COUNTS: the weight per class
     totals                 x   y z      with SUMS: the sum of targets
-    squares                x     z      with SUMS: of their squares, where `impure` has a bit
-    impurities           x   x   z      with neither GINI nor SUMS, where `impure` has a bit
+    squares                x     z      with SUMS: the sum of squares, if `impure` has the bit set
+    impurities           x   x   z      without GINI and SUMS, if `impure` has the bit set
 
-Numbers that are whole have the smallest dtype that holds them.
+Whole numbers are stored in the smallest dtype that holds them.
 """
 
 import sys
@@ -38,10 +38,11 @@ from cart.tree.recompute import (
     whole_squares,
 )
 
-MANY = 1_000  # nodes of a tree that is worth it
-_PLAIN = ("n_nodes", "shape")  # what is stored and no array
+MANY = 1_000  # nodes from which on a tree is worth compacting
+_PLAIN = ("n_nodes", "shape")  # items that are not arrays
 
-# The node arrays that are stored whole, unless one of the flags says that they can be recomputed.
+# The node arrays that are stored as they are, unless one of the flags says that they can be
+# recomputed.
 _ARRAYS = {
     CHILDREN: ("children_left", "children_right"),
     SPLITS: ("feature", "threshold"),
@@ -53,14 +54,14 @@ _ARRAYS = {
 
 
 class _Stored(NamedTuple):
-    """What is stored in place of node arrays, as the kernels take it."""
+    """What is stored in place of node arrays, as kernels take it."""
 
     features: np.ndarray  # (n_splits,) int32
     thresholds: np.ndarray  # (n_splits,) float64
     is_impure: np.ndarray  # (n_nodes,) bool
     impurities: np.ndarray  # (n_impure,) float64: those that are not 0; with SUMS the squares
     samples: np.ndarray  # (n_leaves,) int32
-    counts: np.ndarray  # (n_leaves, n_outputs * n_values) float64: of classes; or weights, one each
+    counts: np.ndarray  # (n_leaves, n_outputs * n_values) float64: of classes; or (n_leaves, 1)
     totals: np.ndarray  # (n_leaves,) float64: sums of whole targets
 
 
@@ -71,15 +72,15 @@ class Compact:
     ----------
     n_nodes : int
     shape : tuple of int
-        Outputs, and values of each.
+        Number of outputs, and of values of each.
     """
 
     def __init__(self, kept):
-        self.kept = kept  # by the names above
+        self.kept = kept  # a dict, by the names in the docstring of the module and in _ARRAYS
 
     @classmethod
     def of(cls, nodes):
-        """The arrays of some nodes.
+        """Compact the arrays of some nodes.
 
         Parameters
         ----------
@@ -92,20 +93,20 @@ class Compact:
 
     @classmethod
     def of_grown(cls, grown, flags):
-        """The arrays of nodes from growth that is depth first, which are written over.
+        """Compact the arrays of nodes grown depth first, which are overwritten.
 
         Parameters
         ----------
         grown : cart.tree.nodes.Grown
         flags : int
-            What is known to be recomputable, DEPTH_FIRST and more; without MISSING_WAYS `grown`
-            has them.
+            What is known to be recomputable: DEPTH_FIRST and more. If MISSING_WAYS is not among
+            them, `grown` has `missing_go_to_left`.
         """
         return cls._of(grown, grown, grown.feature < 0, flags)
 
     @classmethod
     def _of(cls, nodes, grown, is_leaf, flags):
-        """What is stored of `nodes`; `grown` has the same, to be written over."""
+        """Compact `nodes`; `grown` has the same values, and is overwritten."""
         kept = {
             name: getattr(nodes, name).copy()
             for flag, names in _ARRAYS.items()
@@ -153,19 +154,19 @@ class Compact:
 
     @property
     def splits(self):
-        """Features, int32, and thresholds of the nodes that split; these may be written to."""
+        """Features, int32, and thresholds of the splits; the thresholds may be written to."""
         return self.kept["features"].astype(np.int32), self.kept["thresholds"]
 
     @property
     def _flags(self):
-        """What has to be recomputed: all that is not stored."""
+        """What has to be recomputed: everything that is not stored."""
         kept = self.kept
         flags = sum(flag for flag, names in _ARRAYS.items() if names[0] not in kept)
         flags &= ~COUNTS if "totals" in kept else ~SUMS
         return flags if {"totals", "impurities"} & kept.keys() else flags | GINI
 
     def expand(self):
-        """The node arrays, every bit as it was, as cart.tree.nodes.Nodes."""
+        """Return the node arrays, bit for bit as they were, as cart.tree.nodes.Nodes."""
         kept, n_nodes, flags = self.kept, self.n_nodes, self._flags
         is_leaf, stored = self._stored()
         nodes = Nodes.create(n_nodes, *self.shape)
@@ -178,7 +179,7 @@ class Compact:
         return nodes
 
     def _stored(self):
-        """Which nodes are leaves, and what is stored as the kernels take it."""
+        """Which nodes are leaves, and what is stored, as a _Stored."""
         kept, n_nodes = self.kept, self.n_nodes
         is_leaf = _as_bools(kept["leaves"], n_nodes)
         n_leaves = int(np.count_nonzero(is_leaf))
@@ -194,7 +195,7 @@ class Compact:
         )
 
     def steps(self):
-        """What rows meet in the nodes, as cart.tree.nodes.Steps: less than `expand` makes."""
+        """Return the cart.tree.nodes.Steps, which takes less work than `expand`."""
         flags = self._flags
         if flags & DEPTH_FIRST != DEPTH_FIRST:
             return Steps.of(self.expand())
@@ -214,7 +215,7 @@ class Compact:
         return Steps(left, right[:n_nodes], ways, item[:n_nodes], *self.splits, value)
 
     def __getstate__(self):
-        # As bytes: pickles of small arrays consist of their descriptions.
+        # As bytes: in the pickle of a small array most of the space is its description.
         return {name: item if name in _PLAIN else _write(item) for name, item in self.kept.items()}
 
     def __setstate__(self, state):
@@ -227,7 +228,7 @@ class Compact:
 
 
 def compress_if_large(nodes):
-    """Keep nodes that stand where others will be written.
+    """Copy nodes out of arrays that will be overwritten.
 
     Parameters
     ----------
@@ -235,7 +236,7 @@ def compress_if_large(nodes):
 
     Returns
     -------
-    Compact, or Nodes where they are few
+    Compact, or Nodes if they are few
     """
     if len(nodes.feature) < MANY:
         return Nodes(*(array.copy() for array in nodes))
@@ -261,10 +262,10 @@ def _in_few_bytes(numbers):
 
 @entry_kernel
 def _move_to_front(grown, values, is_leaf, is_impure, has_counts, has_sums):
-    """Move what is stored to the front of the arrays, and return how many are impure.
+    """Move what is stored to the front of the arrays; return the number of impure nodes.
 
-    `values` is their `value`, flat. Class counts take the place of shares, sums and squares that
-    of means and variances.
+    `values` is their `value`, flat. Class counts replace shares; sums and squares replace means and
+    variances.
     """
     n_splits = n_leaves = n_impure = 0
     n_nodes = is_leaf.shape[0]
@@ -290,7 +291,7 @@ def _move_to_front(grown, values, is_leaf, is_impure, has_counts, has_sums):
 
 @entry_kernel
 def _spread(nodes, values, is_leaf, stored, has_counts, has_sums):
-    """Write what is stored into node arrays, where `_move_to_front` has taken it from."""
+    """Write what is stored to node arrays, at the positions `_move_to_front` has taken it from."""
     n_splits = n_leaves = n_impure = 0
     for node in range(is_leaf.shape[0]):
         nodes.impurity[node] = 0.0
@@ -316,9 +317,9 @@ def _spread(nodes, values, is_leaf, stored, has_counts, has_sums):
 def _order(is_leaf, leaf_samples, steps, room):
     """Write `children_right`, `item` and `ways` of the Steps of nodes numbered depth first.
 
-    `room` is for a number a node, and one more: the samples of the leaves before it, whose
-    differences are those of subtrees; and first the splits whose right child has not come yet, then
-    the samples up to the end of every subtree.
+    `room` has two arrays of n_nodes + 1 numbers. The first is for the samples of the leaves before
+    each node, whose differences are the samples of subtrees. The second is a stack of splits whose
+    right child has not come yet; then it is for the samples up to the end of every subtree.
     """
     right, item, ways = steps
     before, waiting = room
@@ -328,10 +329,11 @@ def _order(is_leaf, leaf_samples, steps, room):
 
 @kernel
 def _find_right(is_leaf, leaf_samples, right, item, before, waiting):
-    """A leaf ends the left subtree of the last split that waits, whose right child comes next."""
+    """Find right children: a leaf ends the left subtree of the last waiting split, so that the next
+    node is the right child of this split."""
     n_leaves, n_splits, n_waiting = np.uint64(0), np.uint64(0), np.uint64(0)
     n_samples, n_nodes = np.int64(0), is_leaf.shape[0]
-    waiting[0] = n_nodes  # for the last leaf, behind which there is no node
+    waiting[0] = n_nodes  # for the last leaf, after which there is no node
     for node in range(n_nodes):  # branch-free: which node is a leaf is unpredictable
         leaf = np.uint64(is_leaf[node])
         split = np.uint64(1) - leaf
@@ -349,7 +351,7 @@ def _find_right(is_leaf, leaf_samples, right, item, before, waiting):
 
 @kernel
 def _find_ways(is_leaf, right, ways, before, behind):
-    """Find the child that has more samples; `behind` gets those up to the end of every subtree."""
+    """Find the child with more samples; write the samples up to the end of subtrees to `behind`."""
     n_nodes = is_leaf.shape[0]
     for i in range(n_nodes):
         node = np.uint64(n_nodes - 1 - i)
@@ -364,7 +366,7 @@ def _find_ways(is_leaf, right, ways, before, behind):
 
 @entry_kernel
 def _divide_by_weight(counts, n_outputs):
-    """Make class shares of the class counts of leaves, in their place."""
+    """Turn the class counts of leaves into class shares, in place."""
     n_values = counts.shape[1] // n_outputs
     for i in range(counts.shape[0]):
         total = 0.0

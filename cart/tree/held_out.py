@@ -1,11 +1,12 @@
 """The risk of all nested subtrees of a tree at once, on rows that it was not grown on.
 
-A row reaches a leaf of the whole tree. Pruned at alpha the tree ends higher up, at the highest node
-above the leaf that has collapsed by then (see `cart.tree.pruning.collapse_alphas`):
+A row reaches a leaf of the whole tree. If the tree is pruned at alpha, the row ends higher up, at
+the highest node above the leaf that has collapsed by then (see
+`cart.tree.pruning.collapse_alphas`):
 
     alphas      .5   .2   .1   0         the row climbs as alpha rises, and is judged
-    row is at   0    4    leaf leaf      wherever it stands
-    until       1    2    4              alphas at which a node has collapsed
+    row is at   0    4    leaf leaf      at each node where it stops
+    until       1    2    4              number of alphas, from the left, at which it has collapsed
 """
 
 from typing import NamedTuple
@@ -20,20 +21,20 @@ CLASSES, SQUARES, ABSOLUTE = range(3)  # what a row loses: see `_loss`
 class Rows(NamedTuple):
     """Rows to be judged."""
 
-    leaf: np.ndarray  # (n_rows,) int64: where each ends
+    leaf: np.ndarray  # (n_rows,) int64: the leaf that each row reaches
     truth: np.ndarray  # (n_rows,) float64: its class, or number
     weight: np.ndarray  # (n_rows,) float64
-    factor: np.ndarray  # (n_rows,) float64: of what it loses
+    factor: np.ndarray  # (n_rows,) float64: by which its loss is multiplied
 
 
 class Pruned(NamedTuple):
-    """What the rows meet."""
+    """The nested subtrees, and how they are judged."""
 
-    parent: np.ndarray  # (n_nodes,) int64; -1 of the root
-    until: np.ndarray  # (n_nodes,) int64: at so many of the alphas, the first, it has collapsed
+    parent: np.ndarray  # (n_nodes,) int64; -1 for the root
+    until: np.ndarray  # (n_nodes,) int64: the node has collapsed at the first so many alphas
     answer: np.ndarray  # (n_nodes,) float64: the class that a node predicts, or the number
     loss: np.ndarray  # (n_classes, n_classes) float64: of truth and answer; CLASSES only
-    kind: int  # of losses
+    kind: int  # of the loss: CLASSES, SQUARES or ABSOLUTE
 
 
 @inline_kernel
@@ -48,14 +49,14 @@ def _loss(pruned, truth, node):
 
 @entry_kernel
 def add_risks(rows, pruned, changes):
-    """Add what the rows lose, and its square, as changes from alpha to alpha.
+    """Add the losses of the rows, and their squares, as changes from alpha to alpha.
 
     Parameters
     ----------
     rows : Rows
     pruned : Pruned
     changes : ndarray of shape (2, n_alphas + 1), float64
-        Added to. Cumulative sums are what is lost at each alpha; the last place is of no use.
+        Is added to. Its cumulative sums are the losses at each alpha; the last column is unused.
     """
     for i in range(rows.leaf.shape[0]):
         node = rows.leaf[i]

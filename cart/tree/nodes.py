@@ -1,4 +1,4 @@
-"""Node arrays of a tree under scikit-learn's names, root in row 0."""
+"""Node arrays of a tree under scikit-learn's names; the root is node 0."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from cart.jit.decorators import inline_kernel
 
 LEAF = -1
 UNDEFINED = -2
-# Of a split, see Steps: do more samples go right than left; do missing values go left?
+# Bits of `Steps.ways`: more samples go right than left; missing values go left.
 MORE_GO_RIGHT, MISSING_GO_LEFT = 1, 2
 
 
 class Nodes(NamedTuple):
-    """Node arrays as the kernels see them; a leaf has both children LEAF."""
+    """Node arrays as kernels see them; a leaf has both children LEAF."""
 
     children_left: np.ndarray  # (n_nodes,) int32
     children_right: np.ndarray  # (n_nodes,) int32
@@ -41,24 +41,24 @@ class Nodes(NamedTuple):
 
     @property
     def splits(self):
-        """Features, negative in leaves, and thresholds; these may be written to."""
+        """Features, negative in leaves, and thresholds, which may be written to."""
         return self.feature, self.threshold
 
 
 class Steps(NamedTuple):
-    """What rows meet on their way to a leaf, and what they find there."""
+    """The parts of a tree that are needed to pack it: splits, and the values of leaves."""
 
-    children_left: np.ndarray  # (n_nodes,) int32; of splits
+    children_left: np.ndarray  # (n_nodes,) int32; undefined in leaves
     children_right: np.ndarray  # (n_nodes,) int32; LEAF in a leaf
-    ways: np.ndarray  # (n_nodes,) uint8; of splits: MORE_GO_RIGHT | MISSING_GO_LEFT
-    item: np.ndarray  # (n_nodes,) int32: of a split in the next two arrays, of a leaf in `value`
+    ways: np.ndarray  # (n_nodes,) uint8, of splits: MORE_GO_RIGHT | MISSING_GO_LEFT
+    item: np.ndarray  # (n_nodes,) int32: index of a split in the next two arrays, a leaf in `value`
     feature: np.ndarray  # int32
     threshold: np.ndarray  # float64
     value: np.ndarray  # (n_items, n_outputs * n_values) float64
 
     @classmethod
     def of(cls, nodes):
-        """Those of anything with scikit-learn's node arrays."""
+        """Take them from anything with scikit-learn's node arrays."""
         left, right, feature = (
             np.ascontiguousarray(getattr(nodes, name), np.int32)
             for name in ("children_left", "children_right", "feature")
@@ -73,10 +73,9 @@ class Steps(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """What growth that is depth first writes of nodes; all else follows from their order.
+    """The node arrays that depth-first growth writes; the others follow from the order of nodes.
 
-    The arrays are those of Nodes; of `missing_go_to_left` there are no items where missing values
-    follow the majority.
+    They are as in Nodes, but `missing_go_to_left` is empty if missing values follow the majority.
     """
 
     feature: np.ndarray
@@ -102,7 +101,7 @@ class Grown(NamedTuple):
 
 @inline_kernel
 def from_node(grown, first):
-    """What is written from node `first` on."""
+    """The part of the arrays from node `first` on."""
     return Grown(
         grown.feature[first:],
         grown.threshold[first:],
@@ -115,24 +114,24 @@ def from_node(grown, first):
 
 
 def nodes_of(tree):
-    """What has the node arrays of a tree, which may be scikit-learn's, to be read once: a compact
-    tree of ours stays so."""
+    """An object with the node arrays of a tree, ours or scikit-learn's, to be read once: a compact
+    tree stays compact."""
     return getattr(tree, "nodes", tree)
 
 
 def steps_of(tree):
-    """The Steps of a tree, which may be scikit-learn's; a compact tree of ours stays so."""
+    """The Steps of a tree, ours or scikit-learn's; a compact tree stays compact."""
     return getattr(tree, "steps", None) or Steps.of(tree)
 
 
 def expanded_nodes_of(tree):
-    """The same, for kernels that do more than read them once: ours is expanded, and stays so."""
+    """As `nodes_of`, for kernels that read the arrays more than once: our tree stays expanded."""
     return getattr(tree, "expanded", tree)
 
 
 @inline_kernel
 def is_listed(listed, code):
-    """Is a category in an ascending list?"""
+    """Whether a category is in an ascending list."""
     low, high = np.int64(0), np.int64(listed.shape[0])
     while low < high:
         middle = (low + high) // 2
@@ -145,7 +144,10 @@ def is_listed(listed, code):
 
 @inline_kernel
 def side_of_category(listed, n, category):
-    """1 where a category goes left by a list, 0 where it goes right, -1 where it is not listed."""
+    """The side of a category in a list of sides: 1 left, 0 right, -1 not listed.
+
+    The first n items of `listed` are twice a category, plus 1 if it goes left; they ascend.
+    """
     low, high = np.int64(0), np.int64(n)
     while low < high:
         middle = (low + high) // 2
@@ -161,23 +163,23 @@ def side_of_category(listed, n, category):
 class Categories(NamedTuple):
     """Which categories go left at the nodes that split on a subset; their threshold is nan.
 
-    A node lists the categories of its smaller side; all others, those it has not met in training
-    too, go to the other side.
+    A node lists the categories of its smaller side. All others, including those that it has not met
+    in training, go to the other side.
     """
 
     start: np.ndarray  # (n_nodes + 1,) int64: node i owns listed[start[i]:start[i + 1]]
     listed: np.ndarray  # uint32, ascending per node
-    listed_left: np.ndarray  # (n_nodes,) uint8: do the listed ones go left?
+    listed_left: np.ndarray  # (n_nodes,) uint8: whether the listed categories go left
 
     @classmethod
     def of_nodes(cls, nodes, subsets):
-        """What the growing of `nodes` has left in `subsets`."""
+        """Take the lists that the growth of `nodes` has left in `subsets`."""
         n_nodes = len(nodes.feature)
         grown = cls(subsets.start[: n_nodes + 1], subsets.listed, subsets.listed_left[:n_nodes])
         return grown.select(np.arange(n_nodes), (nodes.feature >= 0) & np.isnan(nodes.threshold))
 
     def select(self, kept, is_subset):
-        """Those of the nodes `kept`, empty where `is_subset` is False."""
+        """The lists of the nodes `kept`; empty where `is_subset` is False."""
         nodes = np.flatnonzero(is_subset)
         first = self.start[kept[nodes]]
         sizes = self.start[kept[nodes] + 1] - first
@@ -188,7 +190,7 @@ class Categories(NamedTuple):
         return Categories(start, self.listed[np.arange(start[-1]) + offset], listed_left)
 
     def in_one(self, is_subset):
-        """All lists in one array, each behind a number: twice its length, plus 1 if it goes left.
+        """Put all lists into one array, each preceded by twice its length, plus 1 if it goes left.
 
         Returns
         -------

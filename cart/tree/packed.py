@@ -1,15 +1,15 @@
 r"""Trees packed for walking: few bytes per node, children side by side, leaves that loop.
 
         R          place               0  1  2  3  4
-       / \         node                R  A  B  C  D    both children of a node stand side by side
+       / \         node                R  A  B  C  D    both children of a node are side by side
       A   B        way to left child   1  2  0  0  0    0: a leaf is its own left child
      / \           next place = place + way + (x > threshold), and in a leaf no x is greater
     C   D
 
-Trees stand one behind the other, each in the order of `_fill`: the right child follows
-the left one, which is so many places further on; of a leaf it is the leaf itself, and every value
-goes there, so a row that has arrived stays and needs no test. There are two forms of nodes:
-`Packed`, eight bytes that answer most trees, and `PackedWide` for what does not fit into them.
+Trees follow each other, with their nodes in the order of `_fill`. A node stores its way: how many
+places further on its left child is; the right child follows the left one. A leaf is its own left
+child, and every value goes there, so that a row that has arrived stays, without a test. There are
+two forms of nodes: `Packed`, eight bytes each, for most trees, and `PackedWide` for all others.
 """
 
 from typing import NamedTuple
@@ -40,38 +40,39 @@ from cart.tree.packed_surrogates import add_surrogates, goes_by_surrogates
 SINGLE = np.dtype(np.float32)
 NO_TABLE = np.empty((0, 0))
 _LINE = 64  # bytes of a cache line
-_NODES_PER_THREAD = 20_000  # for which another thread is worth its start
-# Of so many columns and more, those that trees use are taken alone where they are one in so many.
+_NODES_PER_THREAD = 20_000  # nodes that make another thread worth its start
+# From _MANY_COLUMNS on, rows have only the columns that trees use, if at most one in _FEW_COLUMNS.
 _MANY_COLUMNS, _FEW_COLUMNS = 64, 2
 _ONE, _LOW, _UPPER = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 class Infinite(ValueError):
-    """Rows that were to be sent down trees have infinite values in single precision."""
+    """Rows to be sent down trees have values that are infinite in single precision."""
 
 
 class Packed(NamedTuple):
     """Trees for rows in single precision; tree t owns nodes start[t]:start[t + 1].
 
-    Values and thresholds are compared as unsigned integers, their keys: see `key_of`. Thresholds
-    are rounded down to float32, which decides as the thresholds themselves do. Behind its columns
-    a row has a zero, which is what leaves look at: there the key is free for another number.
+    Values and thresholds are compared by their keys, which are unsigned integers: see `key_of`.
+    Thresholds are rounded down to float32, which does not change any comparison. After its columns
+    a row has a zero, which leaves look at. No key is below it, so that leaves can store another
+    number in place of a threshold.
 
-        table    .1 .7 .3 .9 .4 .2 .8 .5      of a wide table, of which trees use few features,
-        columns  1 3 6                        rows have those alone, and nodes count by them
+        table    .1 .7 .3 .9 .4 .2 .8 .5      if trees use few features of a wide table, rows have
+        columns  1 3 6                        only these, and nodes number them from 0
         row      .7 .9 .8 0
     """
 
-    # (2 * n_nodes,) uint32: of each node how many places further on its left child is, above the
-    # feature in `feature_bits`; then the key of the threshold, in leaves the row of `value`.
+    # (2 * n_nodes,) uint32, two of each node: its way in the bits above `feature_bits`, its feature
+    # below; then the key of the threshold, or in a leaf the row of `value`.
     words: np.ndarray
     feature_bits: np.uint64
-    number: np.ndarray  # (n_nodes,) uint32: of the node in its Tree, MISSING_LEFT added where set
+    number: np.ndarray  # (n_nodes,) uint32: of the node in its Tree, plus MISSING_LEFT or 0
     start: np.ndarray  # (n_trees + 1,) int64
     value: np.ndarray  # (n_distinct, n_values) float64: of the leaves; pure ones share theirs
     value_start: np.ndarray  # (n_trees + 1,) int64: where the rows of `value` of a tree begin
     n_features: int  # of tables
-    columns: np.ndarray  # (n_columns,) int64: of those what rows have: all features, or those used
+    columns: np.ndarray  # (n_columns,) int64: the features that rows have: all, or those used
 
     def step(self, place, X, row, may_miss):
         way = np.uint64(self.words[place + place])
@@ -98,7 +99,7 @@ class Packed(NamedTuple):
         return x == MISSING
 
     def as_compared(self, threshold):
-        rounded = np.float32(threshold)  # down: the next key below stands for the next value
+        rounded = np.float32(threshold)  # if it was rounded up, take the next lower key
         return key_of(rounded.view(np.int32)) - np.uint32(rounded > threshold)
 
     def write_split(self, place, way, feature, threshold):
@@ -120,7 +121,7 @@ class Packed(NamedTuple):
 class PackedWide(NamedTuple):
     """Trees of any size, for rows in either precision, with subsets of categories or without."""
 
-    words: np.ndarray  # (n_nodes,) uint64: feature in the upper half, way to the left child below
+    words: np.ndarray  # (n_nodes,) uint64: feature in the upper half, way in the lower half
     threshold: np.ndarray  # (n_nodes,) float64; nan where the node splits on a subset
     number: np.ndarray
     start: np.ndarray
@@ -128,7 +129,7 @@ class PackedWide(NamedTuple):
     value: np.ndarray
     value_start: np.ndarray
     list_start: np.ndarray  # (n_nodes,) int64: where in `lists` a subset begins; or empty
-    lists: np.ndarray  # uint32: twice the length, plus 1 if they go left; then the categories
+    lists: np.ndarray  # uint32: see `cart.tree.nodes.Categories.in_one`
     n_features: int
 
     def step(self, place, X, row, may_miss):
@@ -175,12 +176,12 @@ class PackedWide(NamedTuple):
         fetch_values(self, tree, part, n_parts)
 
     def write_rows(self, X, values):
-        return INFINITE  # never asked: they take tables as they are
+        return INFINITE  # never called: these trees take tables as they are
 
 
 @inline_kernel
 def is_in_left_subset(lists, first, category):
-    """Does a category go left at the node whose list begins at `first`?"""
+    """Whether a category goes left at the node whose list begins at `first`."""
     low = first + 1
     end = low + np.int64(lists[first] >> 1)
     high = end
@@ -196,7 +197,7 @@ def is_in_left_subset(lists, first, category):
 
 @inline_kernel
 def fetch_values(packed, tree, part, n_parts):
-    """Have a part of the values of a tree's leaves brought into the cache."""
+    """Prefetch a part, of n_parts, of the values of a tree's leaves."""
     k = packed.value.shape[1]
     first, end = packed.value_start[tree], packed.value_start[tree + 1]
     _fetch(packed.value, k * first, k * end, part, n_parts)
@@ -212,37 +213,37 @@ def _fetch(items, first, end, part, n_parts):
 
 
 class PackedRows(NamedTuple):
-    """Rows as the trees of one pack take them, or a table and room for as many of its rows."""
+    """Rows as packed trees take them, or a table and room for some of its rows at a time."""
 
     values: np.ndarray  # (n_rows * width,): uint32 keys for `Packed`, else float32 or float64
-    width: int  # the number of their columns, with keys one more
+    width: int  # the number of columns, plus 1 with keys
     may_miss: bool
-    table: np.ndarray  # (n_samples, n_features) float64; or empty, and `values` are all
+    table: np.ndarray  # (n_samples, n_features) float64; or empty if `values` has all rows
 
     @property
     def n_samples(self):
-        """How many rows these are; of a table, for how many there is room."""
+        """The number of rows in `values`; with a table, the number there is room for."""
         return len(self.values) // self.width
 
     @classmethod
     def of(cls, packed, X):
-        """Prepare X, (n_samples, n_features), float32 or float64, in any order.
+        """Prepare X, (n_samples, n_features), float32 or float64, in any memory order.
 
-        Values in double precision are rounded where trees were packed for single precision.
+        Values in double precision are rounded if trees were packed for single precision.
 
         Raises
         ------
         Infinite
             If a value in double precision is infinite in single precision.
         ValueError
-            If X is not of the width that the trees were packed for.
+            If X does not have the number of features that the trees were packed for.
         """
         check_width(packed, X)
         if not goes_by_keys(packed):
             return cls(X.ravel(), X.shape[1], has_missing(X), NO_TABLE)
         columns = _without_surrogates(packed).columns
         picks, is_double = picks_columns(packed, X), X.dtype == np.float64
-        if is_narrow(packed) and not is_double:  # no other column has to be looked at
+        if is_narrow(packed) and not is_double:  # other columns need no check for overflow
             X = X.take(columns, 1) if X.flags.c_contiguous else X.T[columns].T
             columns, picks = np.arange(len(columns)), not X.flags.c_contiguous
         keys, may_miss, found = keys_of_columns(X, columns) if picks else keys_of(X)
@@ -252,9 +253,9 @@ class PackedRows(NamedTuple):
 
     @classmethod
     def in_turn(cls, packed, X, n_rows):
-        """Have the kernel prepare X, float64, in any order, so many rows at a time.
+        """Leave it to the kernel to prepare X, float64, in any memory order, n_rows at a time.
 
-        The trees have to go by keys.
+        The trees must compare by keys.
         """
         check_width(packed, X)
         width = X.shape[1] + 1
@@ -264,7 +265,7 @@ class PackedRows(NamedTuple):
 
 
 def goes_by_keys(packed):
-    """Do trees take the keys of rows in single precision?"""
+    """Whether trees compare rows by keys, in single precision."""
     return isinstance(_without_surrogates(packed), Packed)
 
 
@@ -273,12 +274,12 @@ def _without_surrogates(packed):
 
 
 def is_narrow(packed):
-    """Do trees take keys of some columns of a table alone, those that they use?"""
+    """Whether rows have only some columns of a table: those that trees use."""
     return isinstance(packed, Packed) and len(packed.columns) < packed.n_features
 
 
 def picks_columns(packed, X):
-    """Are the keys of a table best made column by column, or of some columns alone?"""
+    """Whether the keys of a table are best made column by column, or of some columns only."""
     is_across = X.shape[1] >= _MANY_COLUMNS and not X.flags.c_contiguous
     return goes_by_keys(packed) and (is_narrow(packed) or is_across)
 
@@ -291,7 +292,7 @@ def check_width(packed, X):
 
 
 def has_missing(X):
-    """Is any value of a dense table missing?"""
+    """Whether any value of a dense table may be missing."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isnan(X.sum(dtype=np.float64)))
 
@@ -303,25 +304,25 @@ def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
     ----------
     trees : list of objects with scikit-learn's node arrays
     dtype : dtype
-        float32 or float64: of the rows.
+        Of the rows: float32 or float64.
     n_jobs : int or None
-        joblib's.
+        As in joblib.
     every_column : bool, default=False
-        Have rows that were prepared for other trees of the same table do for these.
+        Whether rows have all columns, so that rows prepared for other trees can be sent down these.
     shares_leaves : bool, default=True
-        Do pure leaves of all trees share their values? Else tree t has rows
+        Whether pure leaves of all trees share their values. Else tree t has rows
         value_start[t]:value_start[t + 1] of `value` for itself.
 
     Returns
     -------
-    Packed, PackedWide, or PackedWithSurrogates where rows go by surrogates
+    Packed, PackedWide, or PackedWithSurrogates if rows go by surrogates
     """
     if len({(tree.n_features, tree.n_outputs, tree.max_n_classes) for tree in trees}) > 1:
         raise ValueError("Trees of other features, outputs or classes cannot vote together.")
     counts = np.array([tree.node_count for tree in trees])
     start = np.concatenate(([0], np.cumsum(counts)))
     n_values = trees[0].n_outputs * trees[0].max_n_classes
-    # Leaves of one class share a row; those of several outputs could not be told by one class.
+    # Pure leaves of a class share a row of `value`; with several outputs one class is not enough.
     n_shared = n_values if shares_leaves and trees[0].n_outputs == 1 and n_values > 1 else 0
     value_start = n_shared + np.concatenate(([0], np.cumsum((counts + 1) // 2)))
     value = np.empty((value_start[-1], n_values))
@@ -367,12 +368,12 @@ def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
 
 
 def _columns_of(trees):
-    """What rows have of a table: all columns, or, where trees use few of many, those."""
+    """The columns of a table that rows have: all, or, if trees use few of many, those."""
     n_features = int(trees[0].n_features)
     if n_features < _MANY_COLUMNS or any(map(goes_by_surrogates, trees)):
         return np.arange(n_features)
     is_used = np.zeros(n_features, bool)
-    is_used[0] = True  # rows of lone roots have a column, too
+    is_used[0] = True  # rows need a column, even if all trees are lone roots
     for tree in trees:
         features = getattr(tree, "splits", None) or (tree.feature,)
         is_used[features[0][features[0] >= 0]] = True
@@ -381,26 +382,26 @@ def _columns_of(trees):
 
 
 def with_values(packed, value):
-    """One packed tree with other values of its leaves.
+    """Replace the values of the leaves of a packed tree.
 
     Parameters
     ----------
     packed : Packed, PackedWide or PackedWithSurrogates
         Of one tree.
     value : ndarray of shape (n_distinct, n_values), float64
-        In place of the rows of its `value`.
+        Replaces its `value`.
     """
     return packed._replace(value=value, value_start=np.zeros_like(packed.value_start))
 
 
 @entry_kernel
 def _fill(packed, tree, steps, waiting):
-    """Pack a tree in the order in which rows meet its nodes; return how many rows of `value` it
-    has of its own.
+    """Pack a tree in the order in which rows meet its nodes; return how many rows of `value` it has
+    for itself.
 
-    Both children of a node stand side by side. Below them stands all that lies under the one that
-    more samples came to, then all under the other: a row mostly goes on in the line of memory that
-    it is in, or in the next.
+    Both children of a node are side by side. After them comes all that is below the child with more
+    samples, then all that is below the other: the next node of a row is mostly in the same cache
+    line, or in the next one.
     """
     first, first_row = packed.start[tree], packed.value_start[tree]
     n_shared = packed.value_start[0]
@@ -439,7 +440,7 @@ def _fill(packed, tree, steps, waiting):
 
 @inline_kernel
 def _shared_row(values, n_shared):
-    """The row that leaves of one class share, or -1."""
+    """The row of `value` that a pure leaf shares with others of its class, or -1."""
     n_zeros, pure = np.int64(0), np.int64(0)
     for k in range(n_shared):
         if values[k] == 0.0:
@@ -450,7 +451,7 @@ def _shared_row(values, n_shared):
 
 
 def _lists(trees, start, number):
-    """list_start and lists of `PackedWide`."""
+    """Make `list_start` and `lists` of `PackedWide`."""
     list_start = np.full(start[-1], -1)
     lists = [np.empty(0, np.uint32)]
     for tree, first, end in zip(trees, start, start[1:], strict=False):

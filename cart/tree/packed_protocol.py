@@ -1,16 +1,16 @@
-"""The protocol of packed trees: what the walk asks of a form of nodes, one sentence each."""
+"""The protocol of packed trees: the functions that walks call on a form of nodes."""
 
 import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel
 
-# Added to the `number` of a node where missing values go left.
+# Added to the `number` of a node if missing values go left.
 MISSING_LEFT = np.uint32(1 << 31)
 
 
 @dispatch
 def step(packed, place, X, row, may_miss):
-    """The place to which a row goes on from `place`; a leaf is never left.
+    """The place to which a row goes from `place`; from a leaf, the leaf itself.
 
     The values of the row begin at X[row].
     """
@@ -18,55 +18,55 @@ def step(packed, place, X, row, may_miss):
 
 @dispatch
 def has_arrived(packed, place):
-    """Is there a leaf?"""
+    """Whether the node at `place` is a leaf."""
 
 
 @dispatch
 def value_at(packed, place):
-    """The row of `value` that belongs to a leaf: a shared one, or one counted within its tree."""
+    """The row of `value` of a leaf: a shared row, or one numbered within its tree after these."""
 
 
 @dispatch
 def write_split(packed, place, way, feature, threshold):
-    """Write a node whose left child stands `way` places further on."""
+    """Write a split whose left child is `way` places further on."""
 
 
 @dispatch
 def write_leaf(packed, place, row):
-    """Write a leaf with a row of `value`; those behind the shared ones count within the tree."""
+    """Write a leaf with its row of `value`, numbered as in `value_at`."""
 
 
 @dispatch
 def fetch(packed, tree, part, n_parts):
-    """Have a part of a tree, one of `n_parts`, brought into the cache."""
+    """Prefetch a part, of n_parts, of a tree."""
 
 
 @dispatch
 def left_of(packed, place):
-    """The place of the left child; of a leaf its own."""
+    """The place of the left child of a node; of a leaf, its own place."""
 
 
 @dispatch
 def value_met(packed, place, X, row):
-    """What a node looks at in the row whose values begin at X[row]."""
+    """The value that a node looks at in the row whose values begin at X[row]."""
 
 
 @dispatch
 def is_missing(packed, x):
-    """Is a value of a row missing?"""
+    """Whether a value of a row is missing."""
 
 
 @dispatch
 def as_compared(packed, threshold):
-    """A threshold as values of rows are compared with it."""
+    """Convert a threshold to what values of rows are compared with."""
 
 
 @dispatch
 def write_rows(packed, X, values):
-    """Write some rows of a table as trees take them; return FINITE, SOME_MISSING or INFINITE."""
+    """Convert rows of a table to what trees take; return FINITE, SOME_MISSING or INFINITE."""
 
 
 @inline_kernel
 def missing_goes_right(packed, place):
-    """1 where a missing value goes right at a node that is no leaf."""
+    """1 if missing values go right at a split, else 0."""
     return np.uint64(packed.number[place] < MISSING_LEFT)

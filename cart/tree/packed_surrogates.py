@@ -1,10 +1,10 @@
-"""Packed trees in which rows go by surrogates: a form of nodes around another one.
+"""Packed trees in which rows go by surrogates: a form of nodes that wraps another one.
 
-A row that has the value of a node's feature takes the step of the other form: without missing
-values nothing is asked. Surrogates stand behind each other for all trees:
+A row that has the value of a node's feature takes the step of the other form; if no values are
+missing, there is no test for that. The surrogates of all trees are in one sequence:
 
     place          0     1   2       of a node of a packed tree
-    begin, end     0 3   3 3 3 4     its surrogates, the best first
+    begin, end     0 3   3 3 3 4     surrogates of the node, the best first
     feature      [ 4 1 7 | | 2 ]
 """
 
@@ -30,21 +30,21 @@ from cart.tree.packed_protocol import (
 
 
 class SurrogateSteps(NamedTuple):
-    """Surrogates of all trees, as rows are compared with them."""
+    """The surrogates of all trees, with thresholds as values of rows are compared with them."""
 
     begin: np.ndarray  # (n_places,) int64
     end: np.ndarray  # (n_places,) int64
     feature: np.ndarray  # (n,) uint32
-    threshold: np.ndarray  # (n,) of the type of the rows' values
+    threshold: np.ndarray  # (n,) of the dtype of the rows' values
     low_left: np.ndarray  # (n,) uint8
     list_start: np.ndarray  # (n + 1,) int64: see `cart.tree.surrogates`
     listed: np.ndarray  # uint32
 
 
 class PackedWithSurrogates(NamedTuple):
-    """Packed trees, with surrogates for rows in which values are missing."""
+    """Packed trees with surrogates, for rows with missing values."""
 
-    packed: Any  # Packed or PackedWide, whose fields these are
+    packed: Any  # Packed or PackedWide; the next fields are the same as its own
     number: np.ndarray
     start: np.ndarray
     value: np.ndarray
@@ -75,7 +75,7 @@ class PackedWithSurrogates(NamedTuple):
 
 @kernel
 def _goes_right(packed, surrogates, place, X, row):
-    """1 where a row without the value of a node goes right, else 0."""
+    """1 if a row that lacks the value of a node's feature goes right, else 0."""
     for s in range(surrogates.begin[place], surrogates.end[place]):
         x = X[row + np.uint64(surrogates.feature[s])]
         if is_missing(packed, x):
@@ -91,19 +91,19 @@ def _goes_right(packed, surrogates, place, X, row):
 
 
 def goes_by_surrogates(tree: Any) -> bool:
-    """Do rows go down a tree by surrogates where they lack values?"""
+    """Whether rows that lack values go down a tree by surrogates."""
     surrogates = getattr(tree, "surrogates", None)
     return surrogates is not None and bool(surrogates.routes)
 
 
 def add_surrogates(packed: Any, trees: list) -> Any:
-    """Packed trees, with their surrogates if rows go by them.
+    """Add the surrogates of trees to their packed form, if rows go by them.
 
     Parameters
     ----------
     packed : Packed or PackedWide
     trees : list of objects with scikit-learn's node arrays
-        Those that rows go down by surrogates have `surrogates`.
+        The trees in which rows go by surrogates have `surrogates`.
 
     Returns
     -------
@@ -140,6 +140,6 @@ def add_surrogates(packed: Any, trees: list) -> Any:
 
 @entry_kernel
 def _fill_thresholds(packed, thresholds, compared):
-    """Thresholds as the values of rows are compared with them."""
+    """Convert thresholds to what values of rows are compared with."""
     for s in range(thresholds.shape[0]):
         compared[s] = as_compared(packed, thresholds[s])

@@ -1,4 +1,4 @@
-"""Partial dependence of a tree by recursion: both ways at every split on another feature."""
+"""Partial dependence of a tree by recursion: points go both ways at splits on other features."""
 
 from typing import Any
 
@@ -10,10 +10,11 @@ from cart.tree.nodes import LEAF
 def add_partial_dependence(
     tree: Any, X: np.ndarray, target_features: np.ndarray, out: np.ndarray
 ) -> None:
-    """Add to `out` what the tree predicts at points of some features, over all others.
+    """Add the tree's partial dependence, at points of some target features, to `out`.
 
-    Rows of a split on a target feature go their way; of any other split both ways, weighted by the
-    shares of the training rows. All points walk together, and sums are in scikit-learn's order.
+    At a split on a target feature, a point goes left or right by its value; at any other split it
+    goes both ways, weighted by the shares of the training rows. All points walk together, and sums
+    are taken in scikit-learn's order.
 
     Parameters
     ----------
@@ -25,9 +26,9 @@ def add_partial_dependence(
     Raises
     ------
     TypeError
-        If one of them is no array.
+        If one of them is not an array.
     ValueError
-        If its shape or type is another, or the tree has several outputs or classes.
+        If its shape or dtype is wrong, or if the tree has several outputs or classes.
     """
     _require(X, "X", 2, np.float32, np.float64)
     _require(target_features, "target_features", 1, np.intp)
@@ -59,7 +60,7 @@ def add_partial_dependence(
 
 
 def _goes_left(nodes, categories, node, values):
-    """Which values of its feature a node sends to the left."""
+    """Whether a node sends each of these values of its feature to the left."""
     threshold = nodes.threshold[node]
     if np.isnan(threshold):
         listed, listed_left = categories.of(node)

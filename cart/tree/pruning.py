@@ -1,7 +1,7 @@
 """Minimal cost-complexity pruning: cut the weakest link again and again (Breiman et al. 1984).
 
-What is pruned by is a cost of each node as if it were a leaf: by default its impurity, as in
-scikit-learn; the book's risk is in `cart.estimators.class_costs`.
+Pruning goes by the cost of each node as if it were a leaf. By default this is its weighted
+impurity, as in scikit-learn; the book's risk is in `cart.estimators.class_costs`.
 
 The order of additions and of ties is that of scikit-learn's `_cost_complexity_prune`.
 """
@@ -17,7 +17,7 @@ from cart.tree.tree import Tree, parents_of
 
 
 def prune(tree, ccp_alpha):
-    """The smallest subtree among those of least cost R + ccp_alpha * (number of leaves).
+    """Return the smallest subtree of those with the least cost R + ccp_alpha * (number of leaves).
 
     Parameters
     ----------
@@ -27,24 +27,25 @@ def prune(tree, ccp_alpha):
     Returns
     -------
     Tree
-        Its nodes numbered depth first.
+        Its nodes are numbered depth first.
     """
     return subtree(tree, _cut_weakest_links(tree, ccp_alpha).is_leaf)
 
 
 def subtree(tree, is_leaf):
-    """The tree down to some of its nodes, which become leaves.
+    """Return the tree cut off at some of its nodes, which become leaves.
 
     Parameters
     ----------
     tree : Tree
     is_leaf : ndarray of shape (node_count,), bool
-        Its own leaves among them; what is below one of them does not matter.
+        True at the nodes that become leaves and at the leaves of the tree. What it says of nodes
+        below one of these does not matter.
 
     Returns
     -------
     Tree
-        Its nodes numbered depth first.
+        Its nodes are numbered depth first.
     """
     kept = []
     stack = [0]
@@ -72,7 +73,7 @@ def subtree(tree, is_leaf):
 
 
 def pruning_path(tree):
-    """Effective alphas of the subtrees met while pruning, and the impurity of their leaves.
+    """Return the effective alphas of the subtrees met in pruning, and their leaves' impurities.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def pruning_path(tree):
 
 
 def collapse_alphas(tree, node_cost):
-    """From which alpha on each node is a leaf, or cut off, in the nested subtrees of a tree.
+    """Return the alpha from which on each node is a leaf, or cut off, in the nested subtrees.
 
     Parameters
     ----------
@@ -98,8 +99,8 @@ def collapse_alphas(tree, node_cost):
     Returns
     -------
     ndarray of shape (node_count,), float64
-        Not negative, no larger in a child than in its parent, and bitwise the same where they
-        differ by rounding alone; 0 in leaves.
+        Not negative, no larger in a child than in its parent, and bitwise the same if they differ
+        only by rounding; 0 in leaves.
     """
     alpha = _cut_weakest_links(tree, np.inf, node_cost).collapse
     alpha[tree.children_left == LEAF] = 0.0
@@ -111,16 +112,16 @@ def collapse_alphas(tree, node_cost):
     return alpha
 
 
-_ROUNDING = 1e-10  # alphas that differ by less of the root's cost are one
+_ROUNDING = 1e-10  # alphas that differ by up to this share of the root's cost count as equal
 
 
 class _Cut(NamedTuple):
-    """What the weakest links were."""
+    """The result of cutting weakest links."""
 
     alphas: np.ndarray  # (n_subtrees,) float64: of the nested subtrees
     costs: np.ndarray  # (n_subtrees,) float64: of their leaves
-    is_leaf: np.ndarray  # (n_nodes,) bool: of the last of them
-    collapse: np.ndarray  # (n_nodes,) float64: when each split was cut; inf: never
+    is_leaf: np.ndarray  # (n_nodes,) bool: in the last subtree
+    collapse: np.ndarray  # (n_nodes,) float64: alpha at which each split was cut; inf: never
 
 
 class _Branches(NamedTuple):
@@ -128,16 +129,16 @@ class _Branches(NamedTuple):
 
     left: np.ndarray
     right: np.ndarray
-    parent: np.ndarray  # int64; -1 of the root
+    parent: np.ndarray  # int64; -1 for the root
     node_cost: np.ndarray  # float64: of the node as a leaf
-    cost: np.ndarray  # float64: of the leaves
-    n_leaves: np.ndarray  # int64
+    cost: np.ndarray  # float64: of the leaves below the node
+    n_leaves: np.ndarray  # int64: below the node
     is_leaf: np.ndarray  # bool
-    may_cut: np.ndarray  # bool: a split that is still there
-    collapse: np.ndarray  # float64: the alpha at which it was not any more
+    may_cut: np.ndarray  # bool: whether the node is a split that is not cut
+    collapse: np.ndarray  # float64: the alpha at which the split was cut
     stack: np.ndarray  # int64: scratch
-    link: np.ndarray  # (n_nodes + 1,) float64: effective alpha of each split that is there, or inf
-    winner: np.ndarray  # (2 * n_places,) int64: of a tournament of links, see `_enter`
+    link: np.ndarray  # (n_nodes + 1,) float64: effective alpha of each uncut split, else inf
+    winner: np.ndarray  # (2 * n_places,) int64: of the tournament, see `_begin_tournament`
 
 
 def _cut_weakest_links(tree, ccp_alpha, node_cost=None):
@@ -161,9 +162,9 @@ def _cut_weakest_links(tree, ccp_alpha, node_cost=None):
 def _cut(branches, ccp_alpha, alphas, impurities):
     r"""Cut until the next effective alpha exceeds `ccp_alpha`; return the number of subtrees.
 
-          o                 o         The weakest link w has the least of all splits' alphas,
-         / \               / \        (node_cost - cost) / (n_leaves - 1). It becomes a leaf: the
-        .   w     ->      .   .       nodes above lose n_leaves - 1 leaves and gain that cost.
+          o                 o         The weakest link w is the split with the least alpha,
+         / \               / \        (node_cost - cost) / (n_leaves - 1). It becomes a leaf: nodes
+        .   w     ->      .   .       above lose n_leaves - 1 leaves, and gain node_cost - cost.
            / \
           .   .
     """
@@ -185,7 +186,7 @@ def _cut(branches, ccp_alpha, alphas, impurities):
 
 @inline_kernel
 def _sum_leaves(branches):
-    """Fill costs and numbers of leaves, leaf after leaf."""
+    """Fill `cost` and `n_leaves`, leaf by leaf."""
     for leaf in range(branches.left.shape[0]):
         if branches.is_leaf[leaf]:
             branches.cost[leaf] = branches.node_cost[leaf]
@@ -198,12 +199,12 @@ def _sum_leaves(branches):
 
 @inline_kernel
 def _begin_tournament(branches):
-    """Every node's link, and of each pair the smaller, of these the smaller: the first of the
-    smallest wins.
+    """Fill `link` and `winner`: a tournament in which the smaller link of two wins, or the first of
+    two equal ones.
 
         1             the weakest link of all
-        2     3
-        4  5  6  7    nodes 0, 1, 2; places beyond the last have one that never wins
+        2     3       the weaker of each pair below
+        4  5  6  7    nodes 0, 1, 2; place 7 has a node with an infinite link
     """
     winner, n_nodes = branches.winner, branches.left.shape[0]
     n_places = winner.shape[0] // 2
@@ -227,13 +228,13 @@ def _update_link(branches, node):
     if branches.may_cut[node]:
         more = branches.node_cost[node] - branches.cost[node]
         alpha = more / (branches.n_leaves[node] - 1)
-        if alpha < np.inf:  # costs that overflow leave no number: as in scikit-learn, never cut
+        if alpha < np.inf:  # if costs overflow, the node is never cut, as in scikit-learn
             branches.link[node] = alpha
 
 
 @inline_kernel
 def _enter(branches, node):
-    """Have a node whose link is another now play again."""
+    """Update the link of a node, and replay its matches."""
     _update_link(branches, node)
     place = (branches.winner.shape[0] // 2 + node) // 2
     while place > 0:
@@ -243,7 +244,7 @@ def _enter(branches, node):
 
 @inline_kernel
 def _drop_below(branches, weakest, alpha):
-    """Take a node and all below it out of the tree."""
+    """Remove a node and all below it from the tree."""
     stack = branches.stack
     stack[0] = weakest
     height = 1
@@ -261,7 +262,7 @@ def _drop_below(branches, weakest, alpha):
 
 @inline_kernel
 def _make_leaf(branches, weakest):
-    """Put a node back as a leaf, and tell those above it."""
+    """Put a removed node back as a leaf, and update the nodes above it."""
     branches.is_leaf[weakest] = True
     n_cut = branches.n_leaves[weakest] - 1
     more = branches.node_cost[weakest] - branches.cost[weakest]

@@ -1,7 +1,7 @@
-r"""What of the node arrays can be recomputed from the rest, by which rules, and where to the bit.
+r"""Recompute node arrays from the rest, or find out which of them can be recomputed bit for bit.
 
-Nodes are numbered depth first: the right child of a split comes behind the whole subtree of its
-left one. The rules go from the last node to the first, with a stack of subtrees without a parent:
+Nodes are numbered depth first: the right child of a split comes after the whole subtree of its left
+child. The rules go from the last node to the first, with a stack of subtrees without a parent:
 
     node             0 1 2 3 4         0
     is_leaf          0 1 0 1 1        / \         the stack, its top first, once a node is done:
@@ -9,7 +9,7 @@ left one. The rules go from the last node to the first, with a stack of subtrees
     children_right   2 . 4 . .          / \
     n_node_samples   9 4 5 2 3         3   4      samples: 5 = 2 + 3, 9 = 4 + 5
 
-The rules use no functions that differ between machines, such as logarithms.
+The rules use no functions whose results differ between machines, such as logarithms.
 """
 
 import math
@@ -21,36 +21,36 @@ from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 
-# Flags: which arrays can be recomputed on expansion, so are not stored.
-CHILDREN = 1  # the roots of the two last subtrees behind a split
+# Flags: which arrays can be recomputed on expansion, and so are not stored.
+CHILDREN = 1  # the roots of the two subtrees on top of the stack
 SPLITS = 2  # features and thresholds of leaves, which are undefined; those of splits are stored
 MISSING_WAYS = 4  # missing values follow the majority
 SAMPLES = 8  # numbers of samples of splits: sums over their children
-WEIGHTS = 16  # weights of splits, where leaves have whole ones: sums over their children
+WEIGHTS = 16  # weights of splits, if leaves have whole ones: sums over their children
 COUNTS = 32  # class shares: whole counts of leaves, and sums of those, over the weight
 GINI = 64  # impurities, from class counts; only with COUNTS
 SUMS = 128  # means and variances, from sums of whole targets and their squares; only with WEIGHTS
 
 DEPTH_FIRST = CHILDREN | SPLITS | MISSING_WAYS | SAMPLES
 WHOLE_COUNTS = WEIGHTS | COUNTS
-SUMS_MAX = WHOLE_MAX / 16  # of whole squares, for rounding not to hide them
+SUMS_MAX = WHOLE_MAX / 16  # sums of squares below this can be restored in spite of rounding
 
 
 class _Work(NamedTuple):
-    """Node arrays, and what is to be done about them."""
+    """Node arrays, and what to recompute of them."""
 
-    nodes: Nodes  # complete; or where `writes`, with what is stored of each (see `compact._spread`)
+    nodes: Nodes  # complete; if `writes`, only with what is stored (see `compact._spread`)
     values: np.ndarray  # float64: their `value`, flat
     is_leaf: np.ndarray  # (n_nodes,) bool
     flags: np.int64  # what to recompute
-    writes: bool  # or else compare with what stands there
+    writes: bool  # whether to write the results, or else compare them with what is there
     roots: np.ndarray  # (n_nodes,) int64: the stack of subtrees
     counts: np.ndarray  # (n_outputs, n_values) float64: scratch for the class counts of a node
     sums: np.ndarray  # (n_nodes, 2) float64: scratch for SUMS, of targets and of squares
 
 
 def recompute(nodes, is_leaf, flags, writes):
-    """Write what can be recomputed, or find out what can.
+    """Recompute node arrays and write them, or find out which can be recomputed.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def recompute(nodes, is_leaf, flags, writes):
     flags : int
         What to recompute.
     writes : bool
-        False compares with what stands in `nodes`.
+        If False, results are only compared with what is in `nodes`.
 
     Returns
     -------
     int
-        The flags of what did not differ in one bit.
+        The flags of all that was reproduced bit for bit.
     """
     n_nodes, *shape = nodes.value.shape
     n_sums = n_nodes if flags & SUMS else 0
@@ -75,7 +75,7 @@ def recompute(nodes, is_leaf, flags, writes):
 
 
 def find_recomputable(nodes, is_leaf):
-    """The flags of all that can be recomputed; see `recompute`."""
+    """Return the flags of all that can be recomputed; see `recompute`."""
     if nodes.value.shape[1:] == (1, 1):
         flags = recompute(nodes, is_leaf, DEPTH_FIRST | WEIGHTS | SUMS, False)
         return flags if flags & WEIGHTS else flags & ~SUMS
@@ -113,7 +113,7 @@ def _recompute(work):
 
 @inline_kernel
 def _recompute_split(work, node, left, right):
-    """What a leaf has in place of a split; of a split, where missing values go, and samples."""
+    """Recompute the undefined split of a leaf; or a split's way of missing values, and samples."""
     nodes, samples = work.nodes, work.nodes.n_node_samples
     if work.is_leaf[node]:
         differs = _write_or_compare(work, nodes.feature, node, UNDEFINED, SPLITS)
@@ -135,10 +135,10 @@ def _recompute_weight(work, node, left, right):
 
 @inline_kernel
 def _recompute_mean(work, node, left, right):
-    """A node's mean and variance, from its sums.
+    """Recompute a node's mean and variance from its sums.
 
-    Of a leaf to be written they stand in the place of both; squares are missing (0) where all
-    targets are the same.
+    If results are written, a leaf has the sums in place of mean and variance; that of squares is
+    missing (0) if all targets are the same.
     """
     sums, impurities = work.sums, work.nodes.impurity
     weight = work.nodes.weighted_n_node_samples[node]
@@ -159,15 +159,15 @@ def _recompute_mean(work, node, left, right):
 
 @inline_kernel
 def whole_squares(mean, impurity, weight):
-    """The weighted sum of whole squares."""
+    """The weighted sum of squared targets, rounded, as it is whole."""
     return np.rint((impurity + mean * mean) * weight)
 
 
 @inline_kernel
 def _recompute_shares(work, node, left, right):
-    """A node's weight, class shares and Gini impurity, from its class counts.
+    """Recompute a node's weight, class shares and Gini impurity from its class counts.
 
-    These are shares times weight; of a leaf to be written they stand in the place of shares.
+    Counts are shares times weight. If results are written, a leaf has counts in place of shares.
     """
     n_outputs, n_values = work.counts.shape
     differs = np.int64(0)
@@ -191,7 +191,7 @@ def _recompute_shares(work, node, left, right):
 
 @inline_kernel
 def _recompute_gini(work, node, total):
-    """The class shares and the Gini impurity, from counts and their total."""
+    """Recompute the class shares and the Gini impurity from counts and their total."""
     n_outputs, n_values = work.counts.shape
     differs = np.int64(0)
     impurity = 0.0
@@ -209,7 +209,7 @@ def _recompute_gini(work, node, total):
 
 @inline_kernel
 def _write_or_compare(work, array, i, recomputed, flag):
-    """Write a number if its flag is set, and return 0; or return its flag if it differs."""
+    """Write a number if its flag is set, and return 0; or return its flag if it differs, else 0."""
     if not work.writes:
         return np.int64(not _is_same(array[i], recomputed)) * flag
     if work.flags & flag:
@@ -219,7 +219,7 @@ def _write_or_compare(work, array, i, recomputed, flag):
 
 @inline_kernel
 def _is_same(x, recomputed):
-    """To the bit; nan is never."""
+    """Whether two numbers are the same to the bit; nan never is."""
     return (x == recomputed) & (math.copysign(1.0, x) == math.copysign(1.0, recomputed))
 
 
@@ -230,6 +230,6 @@ def _is_whole(x):
 
 @inline_kernel
 def _count(work, node, k):
-    """The class count at place k of a node's shares."""
+    """The class count at position k of a node's shares."""
     weight = work.nodes.weighted_n_node_samples[node]
     return np.rint(work.values[node * work.counts.size + k] * weight)

@@ -1,11 +1,11 @@
-r"""Whether arrays are a tree that can be walked: checked wherever one comes in from outside.
+r"""Check that arrays form a tree that can be walked, wherever a tree comes from outside.
 
-Kernels read what they are given. So children, features and shapes have to be in range, and nodes
-have to form a tree, before a kernel sees them. Compact trees are checked as they are:
+Kernels do not check what they read. So before a kernel sees them, children, features and shapes
+must be in range, and nodes must form a tree. Compact trees are checked without expansion:
 
-    leaves, depth first  0 0 1 0 1 1 1     a split opens a place (+1), a leaf takes one (-1); of
-    open places        1 2 3 2 3 2 1 0     one place at first, all are taken by the last node, and
-                                           not before; eight nodes at a time, by a table
+    leaves, depth first  0 0 1 0 1 1 1     a split opens a place (+1), a leaf takes one (-1); there
+    open places        1 2 3 2 3 2 1 0     is one place at first, and the last node, none before
+                                           it, takes the last; a table does eight nodes at a time
 """
 
 import math
@@ -16,11 +16,11 @@ import numpy as np
 from cart.files import require
 from cart.tree.nodes import LEAF, Categories, Nodes
 
-MOST_NODES = 2**31 - 1  # as many as numbers of 32 bits tell apart
+MOST_NODES = 2**31 - 1  # so that node numbers fit into int32
 _STEPS = 1 - 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype("i4")
-_CHANGE = _STEPS.sum(axis=1, dtype="i4")  # of the open places, over eight nodes
-_DIP = _STEPS.cumsum(axis=1, dtype="i4").min(axis=1) - _CHANGE  # from their end to their lowest
-_WHOLE = "iu"  # kinds of dtypes
+_CHANGE = _STEPS.sum(axis=1, dtype="i4")  # of the number of open places over eight nodes
+_DIP = _STEPS.cumsum(axis=1, dtype="i4").min(axis=1) - _CHANGE  # its minimum, less its last value
+_WHOLE = "iu"  # kinds of integer dtypes
 _FORM = Nodes.create(0, 1, 1)
 
 
@@ -73,9 +73,9 @@ def check_children(left: np.ndarray, right: np.ndarray) -> None:
     n_parents = np.bincount(children, minlength=n_nodes)
     require(n_parents[1:].min(initial=1) == 1, "a node has two parents, or none")
     if np.all(np.tile(parents, 2) < children):
-        return  # nobody is below itself
+        return  # no node can be below itself
     level, n_met = np.zeros(1, left.dtype), 0
-    while len(level):  # ends: nobody has two parents
+    while len(level):  # terminates, as no node has two parents
         n_met += len(level)
         level = level[left[level] != LEAF]
         level = np.concatenate((left[level], right[level]))
@@ -83,7 +83,7 @@ def check_children(left: np.ndarray, right: np.ndarray) -> None:
 
 
 def _check_splits(features, thresholds, n_features, categories):
-    """Features and thresholds of the nodes that split."""
+    """Check the features and thresholds of splits."""
     if not len(features):
         return
     is_known = features.min() >= 0 and features.max() < n_features
@@ -93,7 +93,7 @@ def _check_splits(features, thresholds, n_features, categories):
 
 
 def _check_categories(categories, is_subset):
-    """Lists of categories of the nodes that split on a subset."""
+    """Check the lists of categories of the nodes that split on a subset."""
     if categories is None:
         return
     require(type(categories) is Categories, "categories are none")
@@ -115,7 +115,7 @@ def _check_categories(categories, is_subset):
 
 
 def check_compact(kept: dict[str, Any], n_features: int, categories: Categories | None) -> None:
-    """Check what a compact tree keeps; see `cart.tree.compact`.
+    """Check what a compact tree stores; see `cart.tree.compact`.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _check_bits(bits, n, name):
 
 def _check_depth_first(leaves, n_nodes):
     """Check that nodes, numbered depth first, form one tree."""
-    n_whole = (n_nodes - 1) // 8  # bytes before the one of the last node
+    n_whole = (n_nodes - 1) // 8  # bytes before the byte of the last node
     whole = leaves[:n_whole].astype(np.intp)
     n_open = 1 + _CHANGE.take(whole).cumsum(dtype="i4")  # below 2**31, as the nodes are
     places = int(n_open[-1]) if n_whole else 1
@@ -174,7 +174,7 @@ def _check_depth_first(leaves, n_nodes):
 
 
 def _check_lengths(kept, n_nodes, n_leaves):
-    """Check dtypes and shapes of the arrays of a compact tree, and which there are."""
+    """Check which arrays a compact tree has, and their dtypes and shapes."""
     shape, n_values = kept["shape"], math.prod(kept["shape"])
     n_splits = n_nodes - n_leaves
     has_counts = "value" not in kept and "totals" not in kept

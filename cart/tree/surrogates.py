@@ -1,13 +1,13 @@
-"""The splits beside the split of a node: surrogates, which stand in for it, and competitors.
+"""Further splits of a node: surrogates, which stand in for its own split, and competitors.
 
-Both are arrays of all nodes of a tree, one node after another, the best first:
+Both are stored in arrays for all nodes of a tree, node after node, the best split first:
 
     node         0      1  2  3           a leaf has none
     start      [ 0      3  3  4  4 ]      start[i]:start[i + 1] are those of node i
     feature    [ 4 1 7 |  | 2 | ]
 
-A split on categories has the threshold nan and a list: `list_start` says where it begins, and
-`listed` has its categories, ascending, each twice, plus 1 where it goes left.
+A split on categories has the threshold nan and a list: `list_start` says where the list begins.
+`listed` has twice each of its categories, plus 1 if the category goes left, in ascending order.
 """
 
 from typing import NamedTuple, Self
@@ -24,24 +24,24 @@ _DTYPES = {
 
 
 class Surrogate(NamedTuple):
-    """A split that stands in for the split of a node where its feature is missing."""
+    """A split that stands in for the split of a node if the value of its feature is missing."""
 
     feature: int
     threshold: float  # nan: a split on categories
-    low_left: bool  # do values up to the threshold go left?
-    agree: float  # share of the weight that goes the way of the node's split
+    low_left: bool  # whether values up to the threshold go left
+    agree: float  # share of the weight that goes the same way as by the node's split
     adj: float  # agreement beyond that of the majority, as a share of what is possible
-    n_sent: int  # training rows without the value of the node's split that go by this one
+    n_sent: int  # training rows that lack the value of the node's split and go by this one
     left: tuple[int, ...]  # codes of the categories that go left
     right: tuple[int, ...]
 
 
 class Competitor(NamedTuple):
-    """The best split of another feature than the one that a node is split on."""
+    """The best split of a node on another feature than that of its own split."""
 
     feature: int
     threshold: float  # nan: a split on categories
-    improvement: float  # decrease of impurity x weight, of the rows that have the feature
+    improvement: float  # decrease of impurity x weight, over the rows that have the feature
     left: tuple[int, ...]
     right: tuple[int, ...]
 
@@ -49,7 +49,7 @@ class Competitor(NamedTuple):
 class Surrogates(NamedTuple):
     """Surrogate splits of a tree.
 
-    `routes` says whether rows go by them; else they are there to be read. `primary` is the
+    `routes` says whether rows go by them; if not, they are only information. `primary` is the
     decrease of impurity x weight by the node's own split.
 
     Examples
@@ -75,7 +75,7 @@ class Surrogates(NamedTuple):
     routes: bool
 
     def of(self, node: int) -> list[Surrogate]:
-        """Those of a node, the best first."""
+        """The surrogates of a node, the best first."""
         return [
             Surrogate(
                 int(self.feature[i]), float(self.threshold[i]), bool(self.low_left[i]),
@@ -86,16 +86,18 @@ class Surrogates(NamedTuple):
         ]  # fmt: skip
 
     def select(self, kept: np.ndarray, is_split: np.ndarray) -> Self:
-        """Those of the nodes `kept`, none where `is_split` is False."""
+        """The splits of the nodes `kept`; none where `is_split` is False."""
         counts = np.where(is_split, np.diff(self.start)[kept], 0)
         taken, start = _runs(self.start[kept], counts)
         primary = np.where(is_split, self.primary[kept], 0.0)
         return _take(self, taken)._replace(start=start, primary=primary)
 
     def on_columns(self, columns: np.ndarray, split_on: np.ndarray) -> Self:
-        """The same with feature j called columns[j], in nodes that are split on the columns
-        `split_on`. Of features that are one column the best is left, none beside its own split:
-        where that is missing they all are."""
+        """Rename feature j to columns[j]; nodes split on the columns `split_on`.
+
+        If several features are the same column, only the best split is kept, and none on the column
+        of the node's own split: if that is missing, they all are.
+        """
         node = np.repeat(np.arange(len(split_on)), np.diff(self.start))
         column = np.asarray(columns, np.int32)[self.feature]
         first = np.unique(np.column_stack((node, column)), axis=0, return_index=True)[1]
@@ -104,7 +106,7 @@ class Surrogates(NamedTuple):
         return _take(self._replace(feature=column), taken)._replace(start=start)
 
     def check(self, n_features: int, is_split: np.ndarray) -> None:
-        """Raise DamagedModelError if rows cannot be sent by them."""
+        """Raise DamagedModelError if rows cannot be sent by these splits."""
         _check(self, n_features, is_split, "surrogates")
         require(self.low_left.max(initial=0) <= 1, "surrogates go neither left nor right")
         require(type(self.routes) is bool, "surrogates send rows, or do not")
@@ -113,7 +115,7 @@ class Surrogates(NamedTuple):
 class Competitors(NamedTuple):
     """The best splits of other features in the nodes of a tree.
 
-    `primary` is the improvement of the node's own split: what `improvement` compares with.
+    `primary` is the improvement of the node's own split, to compare `improvement` with.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class Competitors(NamedTuple):
     improvement: np.ndarray  # (n_splits,) float64
 
     def of(self, node: int) -> list[Competitor]:
-        """Those of a node, the best first."""
+        """The competitors of a node, the best first."""
         return [
             Competitor(
                 int(self.feature[i]), float(self.threshold[i]), float(self.improvement[i]),
@@ -144,10 +146,13 @@ class Competitors(NamedTuple):
 
     @property
     def margin(self) -> np.ndarray:
-        """(n_nodes,) float64: by how much of its improvement a split is better than the next best
-        feature's: near 0 it was almost a draw, 1 where nothing competes, nan in leaves. In trees
-        that look at some features only it is negative where a better one was not drawn; and with
-        missing="learned", where own splits are judged by all rows, as values are missing."""
+        """(n_nodes,) float64: how much better a node's split is than the best one on another
+        feature, as a share of its improvement.
+
+        It is near 0 for a close choice, 1 without competitors, and nan in leaves. It is negative if
+        the tree looks at some features only and a better one was not drawn. It may be so, too, with
+        missing="learned" if values are missing, as then a node's own split is judged by all rows.
+        """
         runner_up = np.zeros(len(self.primary))
         has_some = np.diff(self.start) > 0
         runner_up[has_some] = self.improvement[self.start[:-1][has_some]]
@@ -158,31 +163,31 @@ class Competitors(NamedTuple):
     on_columns = Surrogates.on_columns
 
     def check(self, n_features: int, is_split: np.ndarray) -> None:
-        """Raise DamagedModelError if they are not of such a tree."""
+        """Raise DamagedModelError if these splits do not fit such a tree."""
         _check(self, n_features, is_split, "competitors")
 
 
 def _sides(splits, i):
-    """Codes of the categories that split number i sends left, and right."""
+    """Codes of the categories that split number i sends left, and of those it sends right."""
     listed = splits.listed[splits.list_start[i] : splits.list_start[i + 1]]
     left = (listed & 1) == 1
     return tuple((listed[left] >> 1).tolist()), tuple((listed[~left] >> 1).tolist())
 
 
 def _of_splits(splits):
-    """Names of the arrays that have an item for every split."""
+    """The names of the arrays that have an item for each split."""
     return set(splits._fields) & set(_DTYPES) - {"start", "list_start", "listed", "primary"}
 
 
 def _take(splits, taken):
-    """The splits of some numbers, without their nodes."""
+    """Take the splits with these numbers; `start` and `primary` are left to the caller."""
     at, list_start = _runs(splits.list_start[taken], np.diff(splits.list_start)[taken])
     arrays = {name: getattr(splits, name)[taken] for name in _of_splits(splits)}
     return splits._replace(**arrays, list_start=list_start, listed=splits.listed[at])
 
 
 def _runs(first, counts):
-    """Positions first[i], first[i] + 1, ..., of `counts[i]` each, and where each run begins."""
+    """Join the runs of counts[i] positions from first[i] on; return them, and where each begins."""
     start = np.concatenate(([0], np.cumsum(counts)))
     return np.arange(start[-1]) + np.repeat(first - start[:-1], counts), start
 
@@ -211,6 +216,6 @@ def _check_starts(start, n, end, what):
     require(bool(is_whole and np.diff(start).min(initial=0) >= 0), f"{what} end elsewhere")
 
 
-# The tree that has them checks them.
+# They are checked by the tree that has them.
 storable("Surrogates", Surrogates, restore=lambda state: Surrogates(**state))
 storable("Competitors", Competitors, restore=lambda state: Competitors(**state))

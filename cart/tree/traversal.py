@@ -1,8 +1,8 @@
 """Send rows down packed trees, many rows in flight at once.
 
-walker   0  1  2  3  4  5  6  7 | 8 ..      a walker is a row and a tree; eight take a step in
+walker   0  1  2  3  4  5  6  7 | 8 ..      a walker is a row in a tree; eight take a step in
 place    9  4  9  3  .  .  .  . | . ..      turn, so that their cache misses overlap
-arrived     x     x                         after some steps who has arrived is dropped:
+arrived     x     x                         after some steps, those that have arrived are dropped:
 todo     0  2  4  5  6  7  8 ..             todo = [those on their way | n, n, .. fills lanes]
 """
 
@@ -33,31 +33,31 @@ from cart.tree.packed_protocol import (
     write_rows,
 )
 
-# Walkers on their way at once: what is known of them stays in the cache.
+# Walkers on their way at once: their data stay in the cache.
 _WALKERS = 512
 # Walkers that take their steps in turn: their cache misses overlap (one at a time was 4x slower),
 # and their places fit into registers.
 _LANES = 8
-# Steps between two looks at who has arrived, after the first.
+# Steps between two checks for arrival, after the first check.
 _STEPS = 4
-# Values of the rows that visit a tree before the next one: with fewer, trees are fetched more
-# often.
+# Values of the rows that visit a tree before the next tree: with fewer, trees would be read from
+# memory more often.
 _BLOCK_VALUES = 1 << 20
-# Nodes of a tree that a row may have fetched for it: they are not many more than it passes.
+# A tree is prefetched if it has at most so many nodes per row: not many more than a row passes.
 _NODES_PER_ROW = 8
-# Rows that are prepared at a time: so many, or so many a tree that they walk down, or as many as a
-# tree has nodes, which are fetched again for the next rows.
+# Rows that are prepared at a time: the largest of _LEAST_ROWS, _ROWS_PER_TREE for each tree, and
+# the mean number of nodes of a tree, since trees are read from memory again for the next rows.
 _LEAST_ROWS, _ROWS_PER_TREE = 8192, 1024
-# Values that sparse rows are written into, so many rows at a time: they stay in the cache.
+# Values of the sparse rows that are expanded at a time: they stay in the cache.
 _SPARSE_VALUES = 1 << 18
 
 
 class Walkers(NamedTuple):
-    """Rows on their way down trees; a walker is a row and a tree."""
+    """Rows on their way down trees; a walker is a row in a tree."""
 
-    row: np.ndarray  # (_WALKERS + 1,) uint64: where the values of its row begin
-    place: np.ndarray  # (_WALKERS + 1,) uint64: where it stands
-    todo: np.ndarray  # (_WALKERS + _LANES,) uint64: those who have not arrived
+    row: np.ndarray  # (_WALKERS + 1,) uint64: where the values of the walker's row begin
+    place: np.ndarray  # (_WALKERS + 1,) uint64: the walker's place among the nodes
+    todo: np.ndarray  # (_WALKERS + _LANES,) uint64: the walkers that have not arrived
 
     @classmethod
     def create(cls):
@@ -66,17 +66,18 @@ class Walkers(NamedTuple):
 
 
 class SparseRows(NamedTuple):
-    """Rows of a sparse table as the trees of one pack take them.
+    """Rows of a sparse table as packed trees take them.
 
-    Some rows at a time are written among zeros, sent, and taken away again:
+    The entries of some rows at a time are written into rows of zeros, which are sent, and then
+    reset at the same positions; to write whole rows of zeros anew would cost time for every column:
 
-        zeros    0 0 0 0 0 0 | 0 0 0 0 0 0        to write all zeros anew
-        written  0 3 0 0 0 1 | 0 0 0 7 0 0        would cost every column
+        zeros    0 0 0 0 0 0 | 0 0 0 0 0 0
+        written  0 3 0 0 0 1 | 0 0 0 7 0 0
     """
 
     start: np.ndarray  # (n_samples + 1,) int64: row i has entries start[i]:start[i + 1]
     columns: np.ndarray  # (n_entries,) int32
-    values: np.ndarray  # as in PackedRows; behind those of the entries that of 0
+    values: np.ndarray  # (n_entries + 1,) as in PackedRows: of the entries, then that of 0
     width: int  # see PackedRows
     may_miss: bool
 
@@ -107,7 +108,7 @@ class SparseRows(NamedTuple):
         return len(self.start) - 1
 
     def room(self, packed, n_rows):
-        """PackedRows of zeros, as many as are sent at a time, and their numbers."""
+        """PackedRows of zeros, for as many rows as are sent at a time, and their numbers."""
         n_rows = max(1, min(n_rows, max(_LANES, _SPARSE_VALUES // self.width)))
         values = np.full((n_rows, self.width), self.values[len(self.columns)])
         if goes_by_keys(packed):
@@ -117,7 +118,7 @@ class SparseRows(NamedTuple):
 
 
 def rows_for(packed, X):
-    """Rows as the trees of a pack take them, prepared for any number of calls.
+    """Prepare rows for packed trees; the result can be used in any number of calls.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def _step_all(packed, place, X, row, may_miss):
 
 @inline_kernel
 def _note(packed, walkers, walker, place, n_todo):
-    """Note where a walker stands, and that it has to go on unless it has arrived."""
+    """Store the place of a walker, and add it to `todo` unless it has arrived."""
     walkers.place[walker] = place
     walkers.todo[n_todo] = walker
     return n_todo + (not has_arrived(packed, place))
@@ -176,7 +177,7 @@ def _note_all(packed, walkers, walker, place, n_todo):
 
 @inline_kernel
 def _walk(packed, first_tree, end_tree, X, rows, may_miss, walkers):
-    """Send rows down some trees to their leaves: walkers tree by tree, _WALKERS at most."""
+    """Send rows down some trees to their leaves; walkers are numbered tree by tree."""
     row, place, todo = walkers
     n = 0
     for tree in range(first_tree, end_tree):
@@ -185,10 +186,10 @@ def _walk(packed, first_tree, end_tree, X, rows, may_miss, walkers):
             place[n] = packed.start[tree]
             todo[n] = n
             n += 1
-    # Walker n fills up the lanes. It waits in the last place of the first tree, which is a leaf.
+    # Walker n fills up the lanes. It stays at the last place of the first tree, which is a leaf.
     row[n], place[n] = row[0], packed.start[1] - 1
     n_todo = n
-    # Few leaves lie above the level on which as many nodes would have room as there are.
+    # Few leaves are above the depth at which a balanced tree of so many nodes would end.
     n_steps = int(np.log2(packed.start[first_tree + 1] - packed.start[first_tree] + 1))
     while n_todo > 0:
         for k in range(n_todo, n_todo + _LANES):
@@ -230,7 +231,7 @@ def _add(packed, first_tree, end_tree, X, rows, may_miss, walkers, out):
                     own_row = np.uint64(packed.value_start[own]) - n_pure
                     for i in range(here.shape[0]):
                         at = value_at(packed, walkers.place[walker])
-                        if at < n_pure:  # a one among zeros
+                        if at < n_pure:  # a pure leaf: 1 for its class, else 0
                             out[here[i], at] += 1.0
                         else:
                             for k in range(out.shape[1]):
@@ -238,7 +239,7 @@ def _add(packed, first_tree, end_tree, X, rows, may_miss, walkers, out):
                         walker += 1
 
 
-# Functions of their own: so the places of the walkers get all registers.
+# Separate functions, so that the places of the walkers get all registers.
 @kernel
 def _add_with_missing(packed, first_tree, end_tree, X, rows, walkers, out):
     _add(packed, first_tree, end_tree, X, rows, True, walkers, out)
@@ -251,10 +252,10 @@ def _add_without_missing(packed, first_tree, end_tree, X, rows, walkers, out):
 
 @entry_kernel
 def _add_values(packed, first_tree, end_tree, X, rows, walkers, out):
-    """Add the leaf values of trees first_tree..end_tree to out[rows], in tree order.
+    """Add the leaf values of trees first_tree, ..., end_tree - 1 to out[rows], in tree order.
 
-    If X has a table, all its rows are sent, as many at a time as `rows`, the first of them. Returns
-    False, on the way, where one is infinite.
+    If X has a table, all its rows are sent, len(rows) at a time; `rows` is then 0, 1, .... Returns
+    False at once if a value is infinite.
     """
     n, n_together = X.table.shape[0], max(rows.shape[0], 1)
     for begin in range(0, max(n, 1), n_together):
@@ -288,13 +289,13 @@ def _find(packed, tree, X, rows, walkers, out):
 
 @entry_kernel
 def _find_leaves(packed, tree, X, rows, walkers, out):
-    """Numbers, in their Tree, of the leaves that `rows` reach."""
+    """Write the numbers, in their Tree, of the leaves that `rows` reach."""
     _find(packed, tree, X, rows, walkers, out)
 
 
 @inline_kernel
 def _write(table, rows, X, takes_away):
-    """Write sparse rows among the zeros of X, or zeros in their places."""
+    """Write the entries of sparse rows into the zeros of X, or zeros over them."""
     zero = table.values[table.columns.shape[0]]
     for i in range(rows.shape[0]):
         for entry in range(table.start[rows[i]], table.start[rows[i] + 1]):
@@ -304,9 +305,9 @@ def _write(table, rows, X, takes_away):
 
 @entry_kernel
 def _add_sparse_values(packed, trees, X, table, rows, own, walkers, out):
-    """Add to `out` the leaf values that `rows` of a sparse table get of trees trees[0]..trees[1].
+    """Add the leaf values of trees trees[0], ..., trees[1] - 1 to `out`, for sparse rows.
 
-    They are written to rows `own` of X, 0, 1, ..., as many at a time.
+    The rows are written to rows `own` of X, which are 0, 1, ..., len(own) at a time.
     """
     for begin in range(0, rows.shape[0], own.shape[0]):
         mine = rows[begin : begin + own.shape[0]]
@@ -329,15 +330,15 @@ def _find_sparse_leaves(packed, tree, X, table, rows, own, walkers, out):
 
 
 def leaf_ids(packed, tree, X, rows=None):
-    """Number of the leaf that each row reaches in one tree.
+    """Return the number of the leaf that each row reaches in one tree.
 
     Parameters
     ----------
     packed : cart.tree.packed.Packed, PackedWide or PackedWithSurrogates
     tree : int
     X : PackedRows, SparseRows, ndarray or csr_matrix
-        Of shape (n_samples, n_features); an array of the dtype that `packed` is made for, or see
-        `PackedRows.of`.
+        Of shape (n_samples, n_features). An array of another dtype than `packed` is made for is
+        converted as in `PackedRows.of`.
     rows : ndarray of shape (n_rows,), int64, optional
         Rows of X to send; all by default.
 
@@ -357,7 +358,7 @@ def leaf_ids(packed, tree, X, rows=None):
 
 
 def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
-    """Sum over trees of the values of the leaves that rows reach, added in tree order.
+    """Return the sum over trees of the values of the leaves that rows reach, in tree order.
 
     Parameters
     ----------
@@ -374,8 +375,8 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
     Raises
     ------
     Infinite
-        If X is in double precision, trees are packed for single precision, and a value is infinite
-        there. What was added is then of no use. Not if `rows` are given.
+        If X is in double precision, but trees are packed for single precision, in which a value is
+        infinite. Then `out` may be left half done.
     """
     end_tree = len(packed.start) - 1 if end_tree is None else end_tree
     X = SparseRows.of(packed, X) if issparse(X) else X
@@ -395,7 +396,7 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
         rows = np.arange(X.n_samples) if rows is None else rows
         _add_values(packed, first_tree, end_tree, X, rows, walkers, out)
         return out
-    # Few trees are fetched again sooner than many rows that were prepared.
+    # With few trees, it is cheaper to read these again than many prepared rows.
     n_trees, n_nodes = end_tree - first_tree, packed.start[end_tree] - packed.start[first_tree]
     step = max(_LEAST_ROWS, _ROWS_PER_TREE * n_trees, int(n_nodes) // max(n_trees, 1))
     rows = np.arange(min(step, len(X)))
@@ -411,7 +412,7 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
 
 
 def paths_to(leaves, trees):
-    """Which nodes of which tree rows pass on their ways to leaves.
+    """Return the nodes that rows pass on their ways to leaves, in all trees.
 
     Parameters
     ----------
@@ -443,12 +444,12 @@ def paths_to(leaves, trees):
 
 @entry_kernel
 def _count_nodes(leaves, left, right, start, parent, scratch, end):
-    """Note every node's parent, -1 of roots; and where the nodes that each row passes end."""
+    """Find the parent of every node, -1 for roots, and where the nodes of each row end."""
     depth, queue = scratch
     for tree in range(leaves.shape[0]):
         first, n_met = start[tree], 1
         queue[0], parent[first], depth[first] = first, -1, 1
-        for k in range(start[tree + 1] - first):  # children may have any number
+        for k in range(start[tree + 1] - first):  # breadth first, as children may have any number
             node = queue[k]
             if left[node] != LEAF:
                 for child in (first + left[node], first + right[node]):

@@ -22,7 +22,7 @@ class Tree:
 
     Parameters
     ----------
-    nodes : cart.tree.nodes.Nodes, or what can be expanded to them
+    nodes : cart.tree.nodes.Nodes, or an object that can be expanded to them
     n_features : int
     categories : cart.tree.nodes.Categories, optional
     surrogates : cart.tree.surrogates.Surrogates, optional
@@ -49,18 +49,18 @@ class Tree:
     n_classes : ndarray of shape (n_outputs,), int64
         Number of classes of each output; 1 in regression.
     n_features, n_outputs, max_n_classes, node_count, capacity, n_leaves, max_depth : int
-        There is room for as many nodes as there are.
+        `capacity` is the same as `node_count`.
     categories : cart.tree.nodes.Categories or None
-        Which categories go left, where nodes split on subsets of categories.
+        Which categories go left, if nodes split on subsets of categories.
     surrogates : cart.tree.surrogates.Surrogates or None
-        The splits that stand in for that of a node, where they were asked for.
+        The splits that stand in for that of a node, if they were asked for.
     competitors : cart.tree.surrogates.Competitors or None
-        The best splits of other features, where they were asked for.
+        The best splits of other features, if they were asked for.
 
     Notes
     -----
-    A large tree takes a few bytes a node until one of its arrays is asked for. The arrays are
-    read-only: kernels rely on them. `nodes` has whole numbers of 32 bits, as kernels take them.
+    A large tree takes a few bytes per node until one of its arrays is asked for. The arrays are
+    read-only: kernels rely on them. `nodes` has integers of 32 bits, as kernels take them.
     """
 
     children_left: NDArray[np.int64]
@@ -72,8 +72,8 @@ class Tree:
     weighted_n_node_samples: NDArray[np.float64]
     missing_go_to_left: NDArray[np.uint8]
     value: NDArray[np.float64]
-    _n_classes: NDArray[np.int64] | None = None  # where outputs differ in them
-    has_cuts = False  # in place of thresholds, see `cart.table.thresholds`
+    _n_classes: NDArray[np.int64] | None = None  # if outputs have different numbers of classes
+    has_cuts = False  # whether it has cuts in place of thresholds, see `cart.table.thresholds`
     surrogates: Surrogates | None = None
     competitors: Competitors | None = None
 
@@ -93,7 +93,7 @@ class Tree:
 
     @classmethod
     def grown(cls, nodes: Any, n_features: int, categories: Categories | None = None) -> Self:
-        """A tree of nodes that need no check: our own kernels have grown them."""
+        """Make a tree of nodes that our own kernels have grown, without a check."""
         tree = object.__new__(cls)
         tree._hold(nodes)
         tree.n_features = n_features
@@ -114,18 +114,18 @@ class Tree:
 
     @property
     def alternatives(self) -> dict[str, Any]:
-        """Surrogates and competitors by name, where there are some."""
+        """Surrogates and competitors by name, as far as there are any."""
         kept = {"surrogates": self.surrogates, "competitors": self.competitors}
         return {name: splits for name, splits in kept.items() if splits is not None}
 
     def _hold(self, nodes):
-        """Hold nodes: cart.tree.nodes.Nodes, or what can be expanded to them."""
+        """Set the nodes: cart.tree.nodes.Nodes, or an object that can be expanded to them."""
         is_plain = isinstance(nodes, Nodes)
         self._nodes = nodes if is_plain else None
         self._held = None if is_plain else nodes
 
     def __getattr__(self, name):
-        # Asked for what is not there: a node array, which is kept, read-only.
+        # Node arrays are made, read-only, when first asked for, and kept.
         if name in Nodes._fields and "_held" in vars(self):
             array = getattr(self.expanded, name)
             array = array.astype(np.int64) if array.dtype == np.int32 else array.view()
@@ -135,7 +135,7 @@ class Tree:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def packed_for(self, dtype):
-        """The tree packed for rows of a dtype, when first asked for."""
+        """The tree packed for rows of a dtype; it is packed when first asked for, and kept."""
         packs, dtype = vars(self).setdefault("_packs", {}), np.dtype(dtype)
         if dtype not in packs:
             packs[dtype] = pack([self], dtype)
@@ -167,13 +167,13 @@ class Tree:
 
     @property
     def nodes(self) -> Nodes:
-        """The node arrays as the kernels take them; a compact tree stays so."""
+        """The node arrays as kernels take them; a compact tree stays compact."""
         held = self._held  # which another thread may expand at any time
         return self._nodes if held is None else held.expand()
 
     @property
     def expanded(self) -> Nodes:
-        """The same; they are held from now on."""
+        """The node arrays as in `nodes`; the tree stays expanded from now on."""
         held = self._held  # which another thread may expand at any time
         if held is not None:
             self._hold(held.expand())
@@ -181,7 +181,7 @@ class Tree:
 
     @property
     def steps(self) -> Steps:
-        """What rows meet in the nodes, to be packed; a compact tree stays so."""
+        """The parts of the tree that are needed to pack it; a compact tree stays compact."""
         held = self._held
         return held.steps() if isinstance(held, Compact) else Steps.of(self.nodes)
 
@@ -213,7 +213,7 @@ class Tree:
 
     @property
     def is_subset(self) -> NDArray[np.bool_]:
-        """(node_count,) bool: does the node split on a subset of categories?"""
+        """(node_count,) bool: whether the node splits on a subset of categories."""
         return np.isnan(self.threshold)
 
     @property
@@ -256,13 +256,13 @@ class Tree:
     def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
         """Mean decrease in impurity of every feature.
 
-        The sum over the splits on a feature of weight x impurity of the node, less that of its
-        children, over the weight of the root (Breiman et al. 1984).
+        For each split on the feature, weight x impurity of the node minus that of its children;
+        summed, and divided by the weight of the root (Breiman et al. 1984).
 
         Parameters
         ----------
         normalize : bool, default=True
-            Divide by the sum, so that the importances sum to 1 (or are all 0).
+            Whether to divide by the sum, so that the importances sum to 1 (or are all 0).
 
         Returns
         -------
@@ -294,18 +294,18 @@ class Tree:
         Returns
         -------
         ndarray of shape (n_samples, n_outputs, max_n_classes), float64
-            Without the second axis where there is one output.
+            Without the second axis if there is one output.
         """
         values = self.predict_all(X)
         return values[:, 0] if self.n_outputs == 1 else values
 
     def predict_all(self, X: Any) -> NDArray[np.float64]:
-        """`predict` with the axis of outputs, also where there is one."""
+        """As `predict`, but always with an axis of outputs."""
         X = _as_rows(X)
         return self.shaped(sum_of_values(self.packed_for(X.dtype), X))
 
     def shaped(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of rows, with an axis of outputs."""
+        """Reshape values of rows to (n_rows, n_outputs, max_n_classes)."""
         return values.reshape(-1, *self._shape)
 
     def decision_path(self, X: Any) -> csr_matrix:
@@ -324,10 +324,10 @@ class Tree:
     def compute_partial_dependence(
         self, X: Any, target_features: Any, out: NDArray[np.float64]
     ) -> None:
-        """Partial dependence on some features, added to `out`.
+        """Add the partial dependence on some features to `out`.
 
-        A split on another feature goes both ways, each weighted by its share of training rows. The
-        tree is one of regression on one output.
+        At a split on another feature, points go both ways, each weighted by its share of training
+        rows. The tree must be one of regression on one output.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class Tree:
         target_features : ndarray of shape (n_target_features,), intp
             Their numbers.
         out : ndarray of shape (n_points,), float64
-            What is added to.
+            Is added to.
         """
         add_partial_dependence(self, X, target_features, out)
 
@@ -349,7 +349,7 @@ def _as_rows(X):
 
 
 def parents_of(tree: Any) -> NDArray[np.int64]:
-    """Number of each node's parent, see `Tree`; -1 of the root.
+    """Number of each node's parent; -1 for the root.
 
     Parameters
     ----------
@@ -387,7 +387,7 @@ def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
 
 
 def decreases(nodes: Any, split: Any) -> Any:
-    """By how much some splits, one or several, decrease impurity x weight."""
+    """The decrease of impurity x weight by one or several splits."""
     left, right = nodes.children_left[split], nodes.children_right[split]
     with np.errstate(over="ignore", invalid="ignore"):  # huge targets: nan, as in scikit-learn
         burden = nodes.weighted_n_node_samples * nodes.impurity
