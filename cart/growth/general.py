@@ -97,9 +97,9 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
     seed : int
         Of the draws, in [0, 2**31 - 1).
     workspace : Workspace
-        From `create_workspace`, for at least as many rows as have a weight.
+        From `create_workspace`, for at least the rows that have a weight.
     route : Learned or BySurrogates
-        Where rows go that lack the value of a split; see `cart.growth.routing`.
+        Where rows without the value of a split go; see `cart.growth.routing`.
     origin : Origin, optional
         The node whose rows have weights in `records`; by default the root. If given, monotonic
         bounds of its ancestors are not applied, and nothing is pruned.

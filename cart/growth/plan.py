@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 
 
 class Alternatives(NamedTuple):
-    """What to find beside the split of a node, and where rows go that lack its value."""
+    """What to find beside the split of a node, and where rows without its value go."""
 
     missing: str = "learned"  # the rule for rows that lack the value
     n_surrogates: int = 0

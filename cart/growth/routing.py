@@ -1,4 +1,4 @@
-"""Routes: where rows go, during growth, that lack the value of their node's split.
+"""Routes: where rows without the value of their node's split go during growth.
 
 A route is a part of a `way` of growth. `Learned` is scikit-learn's: the search has tried either
 side. `BySurrogates` sends rows by other features, and if these are missing, too, to the side of the

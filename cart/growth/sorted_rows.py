@@ -1,4 +1,4 @@
-"""The rows of a tree in the order of every feature, divided with its nodes.
+"""Keep a tree's rows sorted along every feature, and divide them with its nodes.
 
 order of a feature    3 0 4 1 2          sorted once per table: rows by code, missing values last
 keys of a tree        3 0 1 2            those of the in-bag rows

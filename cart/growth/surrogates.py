@@ -32,7 +32,7 @@ from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.nodes import LEAF, is_listed
 from cart.tree.surrogates import Surrogates
 
-# Rules by which rows go that lack the value of a split.
+# Rules for rows that lack the value of a split.
 BY_TREE, BY_MAJORITY, BY_SURROGATES = 0, 1, 2
 # Whether agreement is a share of all rows that the split sends, see `Candidates.of_all`.
 STYLES = {"all": True, "known": False}
@@ -313,8 +313,8 @@ def _follow(tree, rows, ranking, found, search):
 
 @kernel
 def _vote(tree, node, feature, rows, start, end, n_categories):
-    """Set the votes of a node's rows by its split; return what it sends, and where rows without its
-    value begin."""
+    """Set the votes of a node's rows by its split; return what it sends, and the position of the
+    first row without its value."""
     keys = rows.keys[feature]
     left, right, n_rows = np.int64(0), np.int64(0), np.int64(0)
     first, last = tree.list_start[node], tree.list_start[node + 1]

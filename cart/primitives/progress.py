@@ -31,7 +31,7 @@ class Progress(NamedTuple):
 
 
 class ProgressReporter:
-    """Counts finished steps, from any thread, and shows them; a context manager.
+    """A context manager that counts finished steps, from any thread, and shows them.
 
     Parameters
     ----------

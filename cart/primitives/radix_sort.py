@@ -18,14 +18,14 @@ from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 
 _DIGIT_BITS = 11
-_FEW_BITS, _FEW = 9, 6000  # below so many keys, shorter digits, whose counts cost less
+_FEW_BITS, _FEW = 9, 6000  # for fewer than _FEW keys: shorter digits, whose counts cost less
 N_DIGITS = 3 << _DIGIT_BITS  # length of `counts` for keys of 32 bits
 ROOM = NETWORK_MAX  # spare room that keys and spare need after the last key
 
 
 @inline_kernel
 def sort_by_digits(keys, n, base, shift, n_bits, spare, counts):
-    """Sort keys[:n] by the `n_bits` from bit `shift` on of `key - base`.
+    """Sort keys[:n] by the `n_bits` bits of `key - base` from bit `shift` on.
 
     Parameters
     ----------

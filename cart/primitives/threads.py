@@ -14,13 +14,13 @@ from cart.jit.interrupts import HeldInterrupts
 _WAKE_UP = 0.1
 # Bytes of address space that a thread takes: its stack and what it allocates at first.
 _ROOM = 1 << 26
-# If there is room for so many threads more than needed, which those already running may take
-# meanwhile, all are started without asking again: asking slows down threads that run.
+# If there is room for this many threads more than needed, all are started without asking again: the
+# surplus is for what threads allocate meanwhile, and asking slows down those that run.
 _SPARE = 16
 
 
 def has_room_for(n_threads):
-    """Whether there is address space for so many more threads.
+    """Whether there is address space for `n_threads` more threads.
 
     Ask before starting them: Python waits forever for a thread that finds no memory as it starts.
     """
@@ -41,7 +41,7 @@ def in_threads(work, n_threads, stop):
     Parameters
     ----------
     work : callable
-        Takes parts of what is to be done until nothing is left.
+        Takes parts of the work until nothing is left.
     n_threads : int
     stop : callable
         `stop()` discards what is left to do. It is called if some work fails and on Ctrl-C:

@@ -117,7 +117,7 @@ def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
     vote : ndarray of shape (n_rows,), int64
     sent : Sent
     floor : int
-        The agreement to beat; the majority has to be beaten anyway.
+        The agreement to beat, besides the majority.
     heaviest : int
         The largest weight of a row.
 

@@ -3,8 +3,8 @@
 A categorical feature's codes are its categories. In every node they are replaced by places in an
 order, so that the scan for thresholds searches subsets:
 
-- one response (regression, two classes): by its mean, where the best cut is the best of all subsets
-  (Fisher 1958; Breiman et al. 1984, section 4.2.2), unless leaves must have several rows;
+- one response (regression, two classes): by its mean. The best cut of this order is the best of all
+  subsets (Fisher 1958; Breiman et al. 1984, section 4.2.2), unless leaves must have several rows;
 - several (more classes, more outputs): of up to EXACT categories every subset is tried; more are
   ordered along the first principal component of their mean responses (Coppersmith, Hong and
   Hosking 1999);
@@ -120,7 +120,7 @@ class CategoricalTable(NamedTuple):
         return cls(*encode(columns, n_categories, n_jobs), n_categories)
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
-        most = self.n_categories.max() + 1  # one for the missing
+        most = self.n_categories.max() + 1  # one for missing values
         subsets = Subsets.create(most, n_samples, n_nodes, n_outputs, n_values)
         return self._replace(subsets=subsets)
 

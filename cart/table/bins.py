@@ -1,4 +1,4 @@
-"""Bin columns: give neighbouring ranks one code, so that bins have about equally many rows.
+"""Bin columns: neighbouring ranks get the same code, so that bins have about equally many rows.
 
 ranks         0 1 2 | 3 | 4 5 | 6 7 8 9
 rows of each  2 1 1   5   2 1   1 1 1 1

@@ -20,8 +20,8 @@ BLOCK = 1 << 17
 # be read again for each of them.
 LEAST_COLUMNS = 4
 LEAST_PER_THREAD = 2  # columns: even a thread that shares cache lines with another is a gain
-# A table of more than BLOCK values is ranked in at least so many runs, to bound the memory of a
-# run; in fewer, if a run would have less than LEAST_COLUMNS.
+# A table of more than BLOCK values is ranked in at least _RUNS runs of columns, to bound the memory
+# of a run; in fewer runs, if they would have less than LEAST_COLUMNS.
 _RUNS = 8
 
 _FEW_LEVELS = 8  # cells of the table per level: so few levels are worth their memory

@@ -26,9 +26,8 @@ _NUMBERS = "biuf"
 _WHOLE_MAX, _DOUBLE_MAX = 2**24, 2**53
 # With shorter columns, threads would wait for the interpreter longer than they work.
 _MIN_ROWS = 1 << 16
-# Rows are looked at together, as many as have so many values, which fit into the caches, but at
-# least so many that a call of NumPy is worth its while; columns are taken together, up to so many
-# values.
+# Rows are checked in blocks of _VALUES_AT_ONCE values, which fit into the caches, but of at least
+# _LEAST_ROWS, or calls of NumPy would cost more. Columns are taken in runs of _VALUES_TAKEN values.
 _VALUES_AT_ONCE, _LEAST_ROWS, _VALUES_TAKEN = 1 << 13, 16, 1 << 16
 # A warning is issued if more than this share of a column's distinct values merges.
 _SHARE = 0.01
@@ -114,8 +113,8 @@ def _count_sparse(X):
 def _as_array(X, is_number):
     """X as an array of numbers, with zeros in columns that hold none.
 
-    A DataFrame is only converted, perhaps by a copy, if all columns have one NumPy dtype: then
-    taking them one by one would be slow.
+    A DataFrame is only converted (perhaps by a copy) if all columns have the same NumPy dtype, as
+    taking them one by one is slow. Otherwise it is returned.
     """
     if hasattr(X, "iloc"):
         dtypes = [*set(X.dtypes)]
@@ -133,7 +132,7 @@ def _is_plain(dtype):
 
 
 def _as_whole(values):
-    """Map numbers to int64 that are equal if the numbers are; nan may become anything."""
+    """Map numbers to int64, equal numbers to equal ones and others not; nan may become anything."""
     if values.dtype.kind == "f":
         return (values.astype(np.float64, copy=False) + 0.0).view(np.int64)  # turns -0 into 0
     return values.astype(np.int64, copy=False)

@@ -58,7 +58,7 @@ class Batch:
 
     @property
     def splits(self):
-        """Features, negative in leaves, which may be left out; and thresholds, to be written to."""
+        """Features, negative in leaves (or without these), and thresholds, to be written to."""
         return self._held.splits
 
     def splits_of(self, number):

@@ -31,7 +31,7 @@ class Pruned(NamedTuple):
     """The nested subtrees, and how they are judged."""
 
     parent: np.ndarray  # (n_nodes,) int64; -1 for the root
-    until: np.ndarray  # (n_nodes,) int64: the node has collapsed at the first so many alphas
+    until: np.ndarray  # (n_nodes,) int64: how many alphas, the largest first, collapse the node
     answer: np.ndarray  # (n_nodes,) float64: the class that a node predicts, or the number
     loss: np.ndarray  # (n_classes, n_classes) float64: of truth and answer; CLASSES only
     kind: int  # of the loss: CLASSES, SQUARES or ABSOLUTE

@@ -43,7 +43,7 @@ _STEPS = 4
 # Values of the rows that visit a tree before the next tree: with fewer, trees would be read from
 # memory more often.
 _BLOCK_VALUES = 1 << 20
-# A tree is prefetched if it has at most so many nodes per row: not many more than a row passes.
+# Most nodes per row of a tree that is prefetched: not many more than a row passes.
 _NODES_PER_ROW = 8
 # Rows that are prepared at a time: the largest of _LEAST_ROWS, _ROWS_PER_TREE for each tree, and
 # the mean number of nodes of a tree, since trees are read from memory again for the next rows.
@@ -189,7 +189,7 @@ def _walk(packed, first_tree, end_tree, X, rows, may_miss, walkers):
     # Walker n fills up the lanes. It stays at the last place of the first tree, which is a leaf.
     row[n], place[n] = row[0], packed.start[1] - 1
     n_todo = n
-    # Few leaves are above the depth at which a balanced tree of so many nodes would end.
+    # Few leaves are above the depth of a balanced tree with as many nodes.
     n_steps = int(np.log2(packed.start[first_tree + 1] - packed.start[first_tree] + 1))
     while n_todo > 0:
         for k in range(n_todo, n_todo + _LANES):
@@ -366,7 +366,7 @@ def sum_of_values(packed, X, first_tree=0, end_tree=None, rows=None, out=None):
     first_tree, end_tree : int
         Trees first_tree..end_tree - 1; all by default.
     out : ndarray of shape (n_samples, n_values), float64, optional
-        Added to in place, at `rows`.
+        Is added to in place, at `rows`.
 
     Returns
     -------

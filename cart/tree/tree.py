@@ -187,7 +187,7 @@ class Tree:
 
     @property
     def splits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Features, negative in leaves, which may be left out; and thresholds, to be written to."""
+        """Features, negative in leaves (or without these), and thresholds, to be written to."""
         held = self._held
         return (self.nodes if held is None else held).splits
 
@@ -389,7 +389,7 @@ def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
 def decreases(nodes: Any, split: Any) -> Any:
     """The decrease of impurity x weight by one or several splits."""
     left, right = nodes.children_left[split], nodes.children_right[split]
-    with np.errstate(over="ignore", invalid="ignore"):  # huge targets: nan, as in scikit-learn
+    with np.errstate(over="ignore", invalid="ignore"):  # nan for huge targets, as in scikit-learn
         burden = nodes.weighted_n_node_samples * nodes.impurity
         return burden[split] - burden[left] - burden[right]
 
