@@ -14,9 +14,9 @@ The guard: with many categories of few rows each, the order by mean response is 
 the best cut along it looks better than it is. A feature of more than EXACT categories is split in a
 node only if the mean responses of its categories vary at least `min_category_ratio` times as much
 as by chance. This is the F ratio of an analysis of variance, which is 1 on average if categories
-carry no information. It needs categories with several rows: if each has a single one, they are not
-sorted. If the guard bars all features that a node has drawn, the node goes on to others, as it does
-past constant features; but its children look at barred features again.
+carry no information. It needs categories with several rows: if each has a single one, they are only
+sorted if `min_category_ratio` is 0. If the guard bars all features that a node has drawn, the node
+goes on to others, as it does past constant features; but its children look at barred ones again.
 """
 
 from typing import NamedTuple

@@ -60,7 +60,7 @@ class Draw(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """How far the draws of a node have come. Kernels keep it in registers; see `Draw`."""
+    """The progress of the draws of a node, which kernels keep in registers; see `Draw`."""
 
     n_known: int  # constant features that an ancestor found
     n_drawn: int  # how many of these were drawn

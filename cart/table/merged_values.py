@@ -36,7 +36,7 @@ _NAMED = 10
 
 
 def exceeds_doubles(X):
-    """Whether a dense table holds integers too large for doubles to be sure to tell them apart."""
+    """Whether a dense table holds integers so large that doubles may not tell them apart."""
     if issparse(X) or hasattr(X, "sparse"):
         return False
     if not hasattr(X, "iloc"):
@@ -255,7 +255,7 @@ def _fits(dtype):
 
 
 def _survive(values, axis=None, most=_WHOLE_MAX):
-    """Whether every value is a float32 number; integers are if they are `most` at most."""
+    """Whether every value is a float32 number; integers are judged by whether they exceed `most`."""
     if _fits(values.dtype):
         return True if axis is None else np.ones(values.shape[1], bool)
     if values.dtype.kind in "iu":  # a cast to float64 may make different values equal
