@@ -255,7 +255,7 @@ def _fits(dtype):
 
 
 def _survive(values, axis=None, most=_WHOLE_MAX):
-    """Whether every value is a float32 number; integers are judged by whether they exceed `most`."""
+    """Whether every value is a float32 number; of integers, whether none exceeds `most`."""
     if _fits(values.dtype):
         return True if axis is None else np.ones(values.shape[1], bool)
     if values.dtype.kind in "iu":  # a cast to float64 may make different values equal
