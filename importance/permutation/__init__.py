@@ -1,4 +1,4 @@
-"""The loss of predictions whose columns are permuted: out of bag, by tree and by forest."""
+"""Permutation importance: the rise in loss when a column is permuted, by tree and by forest."""
 
 from importance.permutation.forest_level import forest_permutation
 from importance.permutation.oob import held_out_permutation, oob_permutation

@@ -1,9 +1,9 @@
 """Permutation importance as papers and packages define it, computed from our forest.
 
-For given permutations the values are those of the source, which the tests check against plain
-versions. Otherwise the definitions that ask the trees one by one take the expectation over all
-permutations, and those that ask the forest the mean over `n_repeats`. What is not reproduced are
-the sources' defects, which the docstrings name.
+For given permutations the values equal those of the source; the tests check this against plain
+implementations. Without given permutations, definitions that judge trees one by one take the exact
+expectation over all permutations, and definitions that judge the forest take the mean over
+`n_repeats`. Defects of the sources are not reproduced; the docstrings name them.
 """
 
 from collections.abc import Callable
@@ -23,21 +23,22 @@ BIAS = "That of the source: permuting one feature of a correlated group asks abo
 
 
 class Definition(NamedTuple):
-    """One source's definition."""
+    """The definition of one source."""
 
     evaluate: Callable[[FittedForest, Groups, Options], Importances]
     level: str  # "tree" or "forest"
-    options: tuple[str, ...]  # of loss, scale, per_row, per_class: what the source has
+    options: tuple[str, ...]  # which of loss, scale, per_row, per_class the source offers
 
 
 def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """R's randomForest (rf.c, regrf.c): the mean over all trees, with its standard error.
 
-    d_t is the increase of the tree's own 0-1 loss, or squared error. I = sum d_t / T and
-    SE = sqrt((sum d_t^2 / T - I^2) / T), where a tree without out-of-bag rows counts as 0; scaled,
-    I / SE, as `importance()` gives by default. By class the same over the class's rows, divided by
-    T too. By row (localImp) sums over trees are divided by how often the row was out of bag.
-    (Its localImp counts a change from one wrong class to another as a loss of 1; here it is 0.)
+    d_t is the increase of the tree's own 0-1 loss or squared error. I = sum d_t / T and
+    SE = sqrt((sum d_t^2 / T - I^2) / T), where a tree without out-of-bag rows counts as 0. With
+    `scale` the result is I / SE, which `importance()` returns by default. Importances by class are
+    taken over the rows of the class and divided by T too. Importances by row (localImp) are sums
+    over trees divided by how often the row was out of bag. (The package's localImp counts a change
+    from one wrong class to another as a loss of 1; here it counts 0.)
     """
     classification = fitted.is_classification
     loss = "zero_one" if classification else "squared_error"
@@ -58,9 +59,9 @@ def random_forest(fitted: FittedForest, groups: Groups, options: Options) -> Imp
 def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """R's ranger (Tree.cpp, Forest.cpp): the mean over all trees.
 
-    d_t is the increase of the tree's own 0-1 loss or squared error; with loss="true_class", as in
-    probability forests, of (1 - share of the row's class)^2. Scaled as in randomForest
-    (scale.permutation.importance). By row (casewise) sums over trees are divided by T.
+    d_t is the increase of the tree's own 0-1 loss or squared error or, with loss="true_class" as in
+    probability forests, of (1 - share of the row's class)^2. Scaling is that of randomForest
+    (scale.permutation.importance). Importances by row (casewise) are sums over trees divided by T.
     """
     known: dict[str, losses.MakeLoss] = {"squared_error": losses.squared_error}
     if fitted.is_classification:
@@ -78,10 +79,10 @@ def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importance
 def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """rfpimp's oob_importances (Parr et al. 2018): the decrease of out-of-bag accuracy or R2.
 
-    One permutation over all rows, shared by all trees; class shares, or means, of the trees for
-    which a row is out of bag. (rfpimp rates rows that were never out of bag as predicted 0 or the
-    first class; here they are left out. It samples tables of more than 5000 rows; here all rows
-    count.)
+    There is one permutation over all rows, shared by all trees. A row's prediction averages the
+    class shares, or means, of the trees for which it is out of bag. (rfpimp counts rows that were
+    never out of bag as predicted 0 or the first class; here they are left out. It samples tables of
+    more than 5000 rows; here all rows count.)
     """
     from sklearn.metrics import accuracy_score, r2_score  # slow to import
 
@@ -98,10 +99,10 @@ def rfpimp(fitted: FittedForest, groups: Groups, options: Options) -> Importance
 def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Importances:
     """Breiman (2001), section 10: the percent increase of the forest's misclassification rate.
 
-    A feature is permuted within each tree's out-of-bag rows; every tree votes for a class, the
+    A feature is permuted within each tree's out-of-bag rows. Every tree votes for a class, the
     votes of all trees are collected, and the plurality is compared with the row's class. The
-    increase is divided by the out-of-bag rate with all features intact. Of two classes with as many
-    votes the first one wins.
+    increase is divided by the out-of-bag error rate with all features intact. If classes have
+    equally many votes, the first of them wins.
     """
     if not fitted.is_classification:
         raise ValueError(
@@ -127,7 +128,7 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
     )  # fmt: skip
 
 
-# The names a user types.
+# The names that users type.
 DEFINITIONS = {
     "randomForest": Definition(random_forest, "tree", ("scale", "per_row", "per_class")),
     "ranger": Definition(ranger, "tree", ("loss", "scale", "per_row")),
@@ -137,13 +138,13 @@ DEFINITIONS = {
 
 
 def _over_all_trees(total, squares, n_trees):
-    """I and SE of sums over trees; trees that say nothing count as 0."""
+    """I and SE from sums over trees; trees without out-of-bag rows count as 0."""
     mean = total / n_trees
     return mean, np.sqrt(np.maximum(squares / n_trees - mean**2, 0.0) / n_trees)
 
 
 def _divisor(error):
-    """What scaling divides by: 1 where there is no error."""
+    """What scaling divides by: the error, or 1 where the error is 0."""
     return np.where(error < np.finfo(np.float64).eps, 1.0, error)
 
 
@@ -161,8 +162,11 @@ def _over_trees(name, loss, groups, result, options, unit, per_row=None, per_cla
 
 
 def _permute_forest(fitted, evaluate, groups, options, is_shared):
-    """The forest as it is, and with each group permuted: the same way for all trees, which give
-    their class shares, or within the out-of-bag rows of each, which votes."""
+    """Evaluate the forest as it is and with each group permuted.
+
+    If `is_shared`, all trees share one permutation over all rows and give their class shares;
+    otherwise each tree's out-of-bag rows are permuted among themselves, and each tree votes.
+    """
     n_repeats = 1 if options.n_repeats is None else options.n_repeats
     shuffles = options.shuffles or seeded(options.random_state, len(groups))
     if is_shared:

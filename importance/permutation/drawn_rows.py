@@ -1,12 +1,13 @@
-"""A draw of the rows that judge a tree, and what keeps its importances those of all rows.
+"""Random draws of the rows that judge a tree, and the factor that keeps importances unbiased.
 
-The mean over n receivers and n donors of a value leaves out the n pairs of a row with itself, which
-lose nothing. Of m rows drawn the same share is m of m * m, not n of n * n: times
+The mean over n receivers and n donors of a value includes the n pairs of a row with itself, which
+lose nothing: a share of 1 / n. Among m drawn rows that share is 1 / m. Multiplied by
 
     (1 - 1 / n) / (1 - 1 / m)
 
-the mean over draws is exactly what all n rows say (where all count the same). Every tree draws its
-own rows, so that what a draw changes differs from tree to tree: it is in the error over trees.
+the mean over draws equals exactly the value from all n rows (if all rows count the same). Every
+tree draws its own rows, so the effect of the draws differs from tree to tree and is part of the
+error over trees.
 """
 
 from typing import Any, NamedTuple, Self
@@ -14,18 +15,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-_KEY = 66  # sets the draws apart from all else that follows from the seed of a tree
+_KEY = 66  # separates these draws from the others that derive from a tree's seed
 
 
 class DrawnRows(NamedTuple):
-    """At most so many rows of each tree, drawn without replacement from a seed of its own."""
+    """At most `most` rows of each tree, drawn without replacement from a seed per tree."""
 
     most: int
     seeds: np.ndarray  # (n_trees,) int64
 
     @classmethod
     def of(cls, most: int, seeds: list[int], random_state: Any) -> Self:
-        """Drawn by `random_state`; where that is None, by the seeds of the trees themselves.
+        """Draws seeded by `random_state` or, if it is None, by the seeds of the trees themselves.
 
         Raises ValueError if `most` is below 2: a single row has no other to get a value from.
         """
@@ -40,10 +41,10 @@ class DrawnRows(NamedTuple):
 def judges_of(
     tree: int, rows: np.ndarray, drawn: DrawnRows | None
 ) -> tuple[np.ndarray, float, float]:
-    """All rows that could judge a tree, or those of them that are drawn, ascending.
+    """The rows that judge a tree: all of `rows`, or a draw of them, ascending.
 
-    Also their share of the rows, and the factor of their increases of the loss with which they
-    speak for all.
+    Also returns their share of `rows`, and the factor by which to multiply their increase of the
+    loss so that it stands for all rows.
     """
     n = len(rows)
     if drawn is None or n <= drawn.most:

@@ -1,30 +1,30 @@
-"""Expected loss of one tree when a feature is permuted: exact, without shuffling.
+"""Exact expected loss of one tree when a feature is permuted, without shuffling.
 
-Over all permutations of x_j within the out-of-bag rows every row meets every donor equally often.
-So a row goes both ways at a split on j, each with the share of the donors that would go there;
-everywhere else it follows its own values.
+Over all permutations of x_j within the out-of-bag rows, every row receives the value of every donor
+equally often. So at a split on j a row goes both ways, each with the share of the donors that would
+go that way; at every other split it follows its own values.
 
-All groups are taken at once, depth first. Rows that get to a node by their own values lose nothing
-there. Beside them there are *displaced rows*, which are there only if the values of one group are
-not their own: they come into being at a split on the group, which sends a row that goes left to the
-right too, and the other way round. Rows in the order of their leaves are an interval at every node,
-and rows are displaced from disjoint intervals, so that one array has room for all of them:
+All groups are handled in one depth-first traversal. A row that reaches a node by its own values
+loses nothing there. The other rows at a node are *displaced rows*: they get there only if the
+values of one group are not their own. They arise at a split on that group, which sends a row that
+goes left to the right too, and vice versa. With rows sorted by leaf, the rows of every node are an
+interval. Rows are displaced from disjoint intervals, so one array has room for all of them:
 
     own rows         [ a b c | d e | f g h ]     at a split of `f g h` on group j, `f | g h`:
     displaced rows   [ a b c | d e | . . . ]     segments (i, 0, 3), (k, 3, 5) are at the node
 
-    right child      [ a b c | d e | f . . ]     its segments: those of j whole, if a donor goes
+    right child      [ a b c | d e | f . . ]     its segments: those of j whole, if any donor goes
                        i       k     j           right; of other groups the part that goes right by
                                                  its own values; and (j, 5, 6), displaced just now
 
-The donors that may still be in place at a node are, for a single ordered feature, an interval of
-ranks and the missing values or none of them; for categories and columns permuted together a list,
-divided as the rows are:
+The donors that are still possible at a node are kept per group. For a single ordered feature they
+are an interval of ranks, plus all or none of the missing values. For categories, and for columns
+permuted together, they are part of a list, which is divided as the rows are:
 
     [ . . . first x x x | y y end . . . ]  + n_missing     x go left, y right
 
-The smaller child is visited first, so that the stack of pending nodes is as high as the logarithm
-of their number.
+The smaller child is visited first, so that the stack of pending nodes holds at most about log2 of
+the number of rows.
 """
 
 from typing import NamedTuple
@@ -39,15 +39,15 @@ from importance.permutation.prepared_tree import PreparedTree, divide, fill_loss
 
 
 class Donors(NamedTuple):
-    """Donors of a group that are possible at a node."""
+    """The donors of one group that are possible at a node."""
 
-    first: int  # a rank, or a place in the list of the group
+    first: int  # a rank, or a position in the list of the group
     end: int
-    n_missing: int  # without a value, beside them
+    n_missing: int  # donors with a missing value, in addition
 
 
 class Pending(NamedTuple):
-    """Stack of nodes to visit; the segments of displaced rows of entry i are segments[i, :n[i]]."""
+    """Stack of nodes to visit; entry i has the displaced rows of segments[i, :n[i]]."""
 
     node: np.ndarray  # int64
     sibling: np.ndarray
@@ -69,22 +69,22 @@ class Pending(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What the visit of the nodes works on."""
+    """The buffers of one traversal of the tree."""
 
-    rows: np.ndarray  # (n_rows,) uint32: in the order of the leaves
-    reached: np.ndarray  # (n_nodes, 2) int32: first of the rows at a node, and behind the last
+    rows: np.ndarray  # (n_rows,) uint32: sorted by leaf
+    reached: np.ndarray  # (n_nodes, 2) int32: start and end of a node's interval in `rows`
     displaced: np.ndarray  # (n_rows,) uint32
-    donors: np.ndarray  # (n_groups, 3) int64: of every group, at the node at hand
+    donors: np.ndarray  # (n_groups, 3) int64: of every group, at the current node
     lists: np.ndarray  # (n_lists, n_rows) uint32: donors of the groups that have lists
     saved: np.ndarray  # (n_levels, 4) int64: by depth, donors of the group that is split there
     pending: Pending
-    row_loss: np.ndarray  # (n_rows,) float64: of every row as it is
-    increase: np.ndarray  # (n_groups,) float64: over rows and donors
-    of_rows: np.ndarray  # (n_groups, n_rows) float64: over donors; (0, n_rows): not asked
+    row_loss: np.ndarray  # (n_rows,) float64: loss of every row as it is
+    increase: np.ndarray  # (n_groups,) float64: summed over rows and donors
+    of_rows: np.ndarray  # (n_groups, n_rows) float64: summed over donors; (0, n_rows) if not asked
 
 
 class Split(NamedTuple):
-    """A split, and the donors of its group that go either way."""
+    """A split, and the donors of its group that go to either side."""
 
     node: int
     group: int
@@ -95,10 +95,10 @@ class Split(NamedTuple):
 def expected_increase(
     prepared: PreparedTree, loss: losses.Loss, by_row: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Expected loss with each group permuted, less the loss as it is.
+    """Expected loss with each group permuted, minus the loss as it is.
 
-    Sums over the rows, (n_groups,), and that of each row, (n_groups, n_rows), or (0, n_rows)
-    without `by_row`. The sums are the same, to the bit, with it and without.
+    Returns the sums over rows, (n_groups,), and the increase of each row: (n_groups, n_rows), or
+    (0, n_rows) without `by_row`. The sums are bitwise the same with and without `by_row`.
     """
     n_groups, n_rows = len(prepared.groups), prepared.columns.shape[1]
     increase = np.zeros(n_groups)
@@ -118,10 +118,10 @@ def expected_increase(
 
 @entry_kernel
 def _visit_nodes(prepared, loss, walk):
-    """Add up over rows and donors the loss beyond that of the row's own leaf, in walk.increase."""
+    """Add to walk.increase, over rows and donors, the loss beyond that of the row's own leaf."""
     fill_losses(prepared, loss, walk.rows, walk.reached, walk.row_loss)
     if prepared.left[0] == LEAF:
-        return  # whatever the values of a row are, it is there
+        return  # the root is the leaf of every row, whatever its values
     node = np.int64(0)
     n = 0
     depth = 0
@@ -140,7 +140,7 @@ def _visit_nodes(prepared, loss, walk):
 
 @inline_kernel
 def _visit_split(prepared, loss, walk, node, depth, top, n):
-    """Push the children of a node with n segments, or evaluate them; return the stack's new top."""
+    """Push the children of a node with n segments, or evaluate them; return the new stack top."""
     split = _divide_donors(prepared, walk, node)
     left = np.int64(prepared.left[node])
     right = np.int64(prepared.right[node])
@@ -163,7 +163,7 @@ def _visit_split(prepared, loss, walk, node, depth, top, n):
 
 @inline_kernel
 def _resume(walk, top, depth):
-    """Make ready for the node at the top; return its depth and how many segments it has."""
+    """Restore the state of the node at the top; return its depth and its number of segments."""
     pending = walk.pending
     while depth > pending.depth[top]:
         depth -= 1
@@ -191,7 +191,7 @@ def _count(donors):
 
 @kernel
 def _divide_donors(prepared, walk, node):
-    """The split of a node; donors that are in a list are divided for it."""
+    """The split of a node with the donors on either side; partitions the donors of a list."""
     group = prepared.group_index[prepared.used_index[node]]
     here = _donors_of(walk, group)
     number = prepared.donor_list[group]
@@ -208,9 +208,10 @@ def _divide_donors(prepared, walk, node):
 
 @inline_kernel
 def _divide_segments(prepared, walk, split, top, n, at_left, at_right):
-    """Divide the segments of a node, in place, among its children; return how many they have.
+    """Divide the segments of a node, in place, between its children; return how many each gets.
 
-    Segments of the group go where donors do, those of other groups by their own values.
+    Segments of the split's group go wherever donors go; the rows of other segments go by their own
+    values.
     """
     test = test_of(prepared, split.node)
     segments = walk.pending.segments
@@ -232,7 +233,7 @@ def _divide_segments(prepared, walk, split, top, n, at_left, at_right):
 
 @inline_kernel
 def _put(segments, n, group, start, end, is_kept):
-    """Write a segment behind the first n; return how many there are with it."""
+    """Write a segment at position n; return the number of segments, n if it is not kept."""
     segments[n, 0] = group
     segments[n, 1] = start
     segments[n, 2] = end
@@ -257,7 +258,7 @@ def _save_donors(saved, i, group, donors):
 
 @inline_kernel
 def _restore_donors(saved, i, donors):
-    """Let a group have the donors that were saved; return which it is."""
+    """Set the donors of a group to those saved in entry i; return the group."""
     group = saved[i, 0]
     donors[group, 0] = saved[i, 1]
     donors[group, 1] = saved[i, 2]
@@ -267,7 +268,7 @@ def _restore_donors(saved, i, donors):
 
 @inline_kernel
 def _evaluate_leaf(loss, leaf, walk, top, n):
-    """Add what displaced rows lose in a leaf."""
+    """Add the losses of the displaced rows in a leaf."""
     for k in range(n):
         group = walk.pending.segments[top, k, 0]
         start = walk.pending.segments[top, k, 1]
@@ -278,7 +279,7 @@ def _evaluate_leaf(loss, leaf, walk, top, n):
 
 @inline_kernel
 def _evaluate_leaves(prepared, loss, walk, split, top, n):
-    """Add what displaced rows lose in the two leaves of a node, without dividing segments first."""
+    """Add the losses of displaced rows in two sibling leaves, without dividing segments first."""
     left = np.int64(prepared.left[split.node])
     right = np.int64(prepared.right[split.node])
     n_left = _count(split.left)
@@ -305,7 +306,7 @@ def _evaluate_leaves(prepared, loss, walk, split, top, n):
 
 @kernel
 def _add_losses(loss, leaf, walk, rows, group, n_donors):
-    """Add what rows lose in a leaf beyond the loss of their own, times the donors."""
+    """Add the losses of rows in a leaf beyond those in their own leaves, times the donors."""
     beyond = 0.0
     for i in range(rows.shape[0]):
         beyond += _lost(loss, leaf, walk, rows[i], group, n_donors)
@@ -314,7 +315,7 @@ def _add_losses(loss, leaf, walk, rows, group, n_donors):
 
 @inline_kernel
 def _lost(loss, leaf, walk, row, group, n_donors):
-    """What a row loses in a leaf beyond the loss of its own; noted by row where that is asked."""
+    """A row's loss in a leaf beyond that in its own leaf; also added to `of_rows` if asked for."""
     lost = losses.at(loss, leaf, row) - walk.row_loss[row]
     if walk.of_rows.shape[0] > 0:
         walk.of_rows[group, row] += n_donors * lost

@@ -1,8 +1,8 @@
-"""Permutation judged by the whole forest: its aggregated out-of-bag prediction, one metric.
+"""Permutation importance by forest: its aggregated out-of-bag prediction, judged by one metric.
 
-Another estimand than the mean over trees of `oob_permutation`: where features can replace each
-other, other trees make up for what one has lost, and the values are smaller. So it has a function
-of its own; `oob_permutation(level="forest")` calls it.
+This estimates another quantity than the mean over trees of `oob_permutation`: if features can
+replace each other, other trees compensate for what one tree has lost, and the values are smaller.
+Hence the separate function, which `oob_permutation(level="forest")` calls.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ BIAS = (
     "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
     "features that can replace each other none seems to matter much."
 )
-_BLOCK_VALUES = 1 << 22  # sums of votes that a thread holds at a time; of one group all
-# evaluate(values, known) is a number, of mean votes (n_known, n_values) and the rows they are of.
+_BLOCK_VALUES = 1 << 22  # sums of votes that a thread holds at a time, for one group at least
+# evaluate(values, known) scores mean votes, (n_known, n_values), of the rows `known`.
 Evaluate = Callable[[np.ndarray, np.ndarray], float]
 
 
@@ -40,12 +40,13 @@ def forest_permutation(
     groups: Any = None, n_repeats: int = 5, random_state: Any = None, n_jobs: int | None = None,
     verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """How much worse the forest's out-of-bag prediction is when a feature is permuted.
+    """Increase in the forest's out-of-bag loss when a feature is permuted.
 
-    A feature is permuted over all training rows, the same way for all trees; every row is predicted
-    by the trees for which it is out of bag, and the predictions of all rows are judged at once. The
-    value is the mean over `n_repeats` permutations, its standard error that of this mean. A feature
-    that no tree uses has exactly 0. Rows that were never out of bag are left out.
+    A feature is permuted over all training rows, in the same way for all trees. Every row is
+    predicted by the trees for which it is out of bag, and the predictions of all rows are judged at
+    once. The value is the mean over `n_repeats` permutations, and the standard error is that of
+    this mean. A feature that no tree uses has exactly 0. Rows that are never out of bag are left
+    out.
 
     Parameters
     ----------
@@ -58,14 +59,14 @@ def forest_permutation(
         Loss of an aggregated prediction; "brier" in classification and "squared_error" in
         regression by default.
     metric : callable, default=None
-        Instead of a loss: `metric(y_true, y_said)` as in `sklearn.metrics`. It is given
-        `sample_weight` too, if you give it here.
+        Replaces the loss: `metric(y_true, y_pred)` as in `sklearn.metrics`. If you give
+        `sample_weight`, it is passed on to the metric.
     greater_is_better : bool, default=True
-        Of the metric: is its decrease the importance, or its increase?
+        Whether the importance is the decrease of the metric or, if False, its increase.
     response : {"predictions", "probabilities"}, default="predictions"
-        What the metric is given; of two classes the probability of the second.
+        What the metric receives; with two classes, probabilities are those of the second.
     sample_weight : array-like of shape (n_samples,), default=None
-        What a row counts in the loss or metric.
+        Weight of each row in the loss or metric.
     %(permuted_groups)s
     n_repeats : int, default=5
     random_state : int, RandomState instance or None, default=None
@@ -74,14 +75,14 @@ def forest_permutation(
     Returns
     -------
     Importances
-        Without `per_tree`: trees are not judged one by one.
+        Without `per_tree`, as trees are not judged one by one.
 
     Raises
     ------
     TypeError, ValueError
-        If the forest is not one with out-of-bag rows or votes otherwise, (X, y) cannot be its
-        training table, groups overlap, the loss does not fit the task, or what is said of a metric
-        comes without one.
+        If the forest has no out-of-bag rows or uses another voting rule, (X, y) cannot be its
+        training table, groups overlap, the loss does not fit the task, or options of a metric are
+        given without a metric.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def forest_permutation(
 
 
 def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Importances:
-    """The result of increases, (n_repeats, n_groups)."""
+    """Importances from increases of the loss, (n_repeats, n_groups)."""
     n_repeats = len(increase)
     error = np.full(increase.shape[1], np.nan)
     if n_repeats > 1:
@@ -141,13 +142,13 @@ def over_permutations(increase: np.ndarray, groups: Groups, **words: Any) -> Imp
 
 
 def shared_donors(shuffles: Callable, n_samples: int, n_repeats: int) -> Callable:
-    """Donors of a permutation over all rows that all trees share.
+    """Donors from a permutation over all rows that all trees share.
 
-    `shuffles(group)` gives `draw(repeat, n_samples)`, see `shuffling.seeded`; what is returned is
-    `donors(group)`, which gives `find(tree, repeat, rows)`: the rows whose values those have.
+    `shuffles(group)` returns `draw(repeat, n_samples)`, see `shuffling.seeded`. Returns
+    `donors(group)`, which returns `find(tree, repeat, rows)`: the rows whose values `rows` get.
 
         rows        [ 0 1 2 3 4 ]     one order for all trees
-        donors      [ 3 0 4 1 2 ]     tree t, out of bag 1 and 3: their values are those of 0 and 1
+        donors      [ 3 0 4 1 2 ]     tree t, with rows 1 and 3 out of bag: they get those of 0, 1
     """
 
     def donors(group):
@@ -159,9 +160,9 @@ def shared_donors(shuffles: Callable, n_samples: int, n_repeats: int) -> Callabl
 
 
 def donors_within_trees(shuffles: Callable) -> Callable:
-    """Donors of permutations within each tree's out-of-bag rows; see `shared_donors`.
+    """Donors from permutations within each tree's out-of-bag rows; see `shared_donors`.
 
-    `shuffles(group)` gives `draw((tree, repeat), n_rows)`.
+    `shuffles(group)` returns `draw((tree, repeat), n_rows)`.
     """
 
     def donors(group):
@@ -172,7 +173,7 @@ def donors_within_trees(shuffles: Callable) -> Callable:
 
 
 def mean_loss(fitted: FittedForest, make_loss: MakeLoss) -> Evaluate:
-    """Judge aggregated predictions by their mean loss; see `evaluate_forest`."""
+    """Evaluate aggregated predictions by their mean loss; see `evaluate_forest`."""
 
     def evaluate(values, known):
         row_loss = of_predictions(make_loss, values, fitted.codes[known])
@@ -184,7 +185,7 @@ def mean_loss(fitted: FittedForest, make_loss: MakeLoss) -> Evaluate:
 def score_by(
     fitted: FittedForest, metric: Callable, response: str = "predictions", weighs: bool = False
 ) -> Evaluate:
-    """Judge aggregated predictions by a metric in the style of `sklearn.metrics`."""
+    """Evaluate aggregated predictions by a metric in the style of `sklearn.metrics`."""
     classes = fitted.forest.classes_ if fitted.is_classification else None
     if response not in ("predictions", "probabilities"):
         raise ValueError(f'response must be "predictions" or "probabilities", but is {response!r}.')
@@ -216,11 +217,12 @@ def evaluate_forest(
     fitted: FittedForest, evaluate: Evaluate, groups: Groups, donors: Callable, n_repeats: int,
     is_hard: bool, n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:  # fmt: skip
-    """Evaluate the aggregated out-of-bag predictions, as they are and with each group permuted.
+    """Evaluate the aggregated out-of-bag predictions as they are and with each group permuted.
 
-    `donors` as from `shared_donors`; `is_hard` is whether a tree votes for its preferred class or
-    with its class shares. Returns the value as it is, those permuted, (n_repeats, n_groups), and
-    for how many trees each row is out of bag. Raises ValueError if no row with a weight is.
+    `donors` is as from `shared_donors`; `is_hard` says whether a tree votes for its preferred class
+    rather than with its class shares. Returns the value as it is; the values with groups permuted,
+    (n_repeats, n_groups); and for how many trees each row is out of bag. Raises ValueError if no
+    row with a weight is out of bag.
     """
     total = np.zeros((len(fitted.codes), fitted.n_classes))
     n_times = np.zeros(len(total), np.int64)
@@ -250,9 +252,9 @@ def evaluate_forest(
 
 
 def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, shape, watch):
-    """Judge the forest with each group of a block permuted, (n_repeats, n_block).
+    """Evaluate the forest with each group of a block permuted, (n_repeats, n_block).
 
-    Votes are added in the order of the trees, so that what ties without a permutation ties with it.
+    Votes are added in the order of the trees, so that votes that tie unpermuted tie here too.
     """
     totals = np.zeros((len(block), n_repeats, *shape))
     find = [donors(group) for group in block]
@@ -272,5 +274,5 @@ def _evaluate_block(fitted, judge, group_of, block, donors, n_repeats, is_hard, 
 
 
 def _ballots(tree, is_hard):
-    """What each node casts, (n_nodes, n_values)."""
+    """The ballot that each node casts, (n_nodes, n_values)."""
     return ballots(tree.value.reshape(tree.node_count, -1), is_hard)

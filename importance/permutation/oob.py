@@ -1,4 +1,4 @@
-"""Permutation importance by trees: on the out-of-bag rows of each, or on held-out rows."""
+"""Permutation importance tree by tree, on out-of-bag rows or on held-out rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,28 +31,31 @@ def oob_permutation(
     n_repeats: int | None = None, max_rows: int | None = None, random_state: Any = None,
     n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """How much worse each tree judges its out-of-bag rows when a feature is permuted among them.
+    """Increase in each tree's out-of-bag loss when a feature is permuted, averaged over trees.
 
     For tree t with out-of-bag rows O_t, d_tj is the mean loss on O_t with x_j permuted within O_t,
-    less the mean loss as it is. The value is the mean of d_tj over the trees that have
+    minus the mean loss on O_t as it is. The importance is the mean of d_tj over the trees that have
     out-of-bag rows (Breiman and Cutler's manual; R's randomForest). By default the expectation over
-    all permutations is taken exactly. A feature that no tree uses has exactly 0.
+    all permutations is computed exactly. A feature that no tree uses has importance exactly 0.
 
-    Its standard error is over data: how much another table of as many rows would change the value,
-    estimated from what each row adds, without refits (`importance.permutation.influence`). At 100
-    to 1,000 rows 95 % intervals cover the mean over tables in 92 to 98 % of cases, pooled over
+    The standard error is over data: how much the value would change with another table of as many
+    rows. It is estimated, without refits, from what each row contributes
+    (`importance.permutation.influence`). With 100 to 1,000 rows, 95 % intervals cover the mean over
+    tables in 92 to 98 % of cases, pooled over features: nearly always for noise, which is seldom
+    taken for signal, and in 88 to 99 % for strong features
+    (`python -m benchmarks calibration --only rows`). They cover less often
     features: nearly always for noise, which is seldom taken for signal, and in 88 to 99 % for
     strong features (`python -m benchmarks calibration --only rows`). They cover less often
 
     - where features are strongly correlated and y has little noise (78 to 84 %, `--only
-      elsewhere`): use `over_data`, whose error by refits covers there;
-    - where y has heavy tails, since squared errors then depend on rows that most tables lack: of a
-      strong feature about two thirds cover if y is the exponential of normal numbers. Use
-      loss="absolute_error".
+      elsewhere`): use `over_data`, whose standard error from refits does cover there;
+    - where y has heavy tails, because squared errors then depend on rows that most tables lack: if
+      y is the exponential of normal numbers, about two thirds of the intervals of a strong feature
+      cover. Use loss="absolute_error".
 
-    Rows that the forest draws in groups count as one. The standard error over trees,
-    sqrt((mean d^2 - mean(d)^2) / T) as in R's randomForest, is among `other_errors`; it shrinks
-    with more trees and cannot tell noise from signal.
+    Rows that the forest draws as a group count as one. `other_errors` also holds the standard error
+    over trees, sqrt((mean d^2 - mean(d)^2) / T) as in R's randomForest; it shrinks with more trees
+    and cannot tell noise from signal.
 
     Parameters
     ----------
@@ -61,52 +64,53 @@ def oob_permutation(
         Loss of a single tree; "brier" in classification and "squared_error" in regression by
         default, as in every measure and test; `Importances.loss` names it.
     sample_weight : array-like of shape (n_samples,), default=None
-        What a row counts in the mean loss; donors of a value stay equally likely.
+        Weight of each row in the mean loss; all donors of a value stay equally likely.
     %(permuted_groups)s
     per_row : bool, default=False
-        Give `per_row` too: of each row the mean, over the trees where it is out of bag, of the
-        increase of its own loss.
+        Also return `per_row`: for each row, the mean increase of its own loss over the trees where
+        it is out of bag.
     per_class : bool, default=False
-        Give `per_class` too: d_tj over the rows of one class, the mean over the trees that have
-        out-of-bag rows of it.
+        Also return `per_class`: d_tj computed on the rows of one class, averaged over the trees
+        that have out-of-bag rows of that class.
     level : {"tree", "forest"}, default=None
-        "forest" is another estimand, see `forest_permutation`; "tree" by default, or what the
-        definition says.
+        "forest" estimates another quantity, see `forest_permutation`. Default: the level of
+        `definition` if one is given, otherwise "tree".
     metric : callable, default=None
-        What judges the forest with level="forest", larger being better.
+        Scores the forest's predictions with level="forest"; larger is better.
     definition : {"randomForest", "ranger", "rfpimp", "breiman2001"}, default=None
-        Compute what that paper or package does, see `importance.permutation.definitions`.
+        Compute what that paper or package computes, see `importance.permutation.definitions`.
     scale : bool, default=False
         Divide by the standard error, as randomForest and ranger can.
     n_repeats : int, default=None
-        Shuffle so often instead, and take the mean: per tree and feature, or, with
-        level="forest" (5 by default), per feature.
+        Average over this many random shuffles instead of taking the expectation: shuffles per tree
+        and feature or, with level="forest" (5 by default), per feature.
     max_rows : int, default=None
-        Judge each tree on so many of its out-of-bag rows at most, drawn at random without
-        replacement: large tables take as long as small ones. Values are those of all rows on
-        average over draws, with unequal `sample_weight` up to a part of about 1 / max_rows; what
-        the draws change is in every standard error, and `Importances.max_rows` says how many there
-        were. All rows by default.
+        Judge each tree on at most this many of its out-of-bag rows, drawn at random without
+        replacement, so that large tables take no longer than small ones. Averaged over draws, the
+        values are those of all rows (with unequal `sample_weight`, up to a share of about
+        1 / max_rows). Every standard error includes the variation from the draws, and
+        `Importances.max_rows` holds the limit. Default: all rows.
     random_state : int, RandomState instance or None, default=None
-        Of the shuffles, and of the draws of rows, which by default follow from the forest's seeds.
+        Seed of the shuffles and of the draws of rows; by default the draws follow from the forest's
+        own seeds.
     %(watched)s
 
     Returns
     -------
     Importances
-        `other_errors["over permutations"]` is 0 for the expectation; with `n_repeats` what other
-        shuffles would change (nan for one per tree).
+        `other_errors["over permutations"]` is 0 for the exact expectation; with `n_repeats` it is
+        the standard error over shuffles (nan with one shuffle per tree).
 
     Raises
     ------
     TypeError, ValueError
-        If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, groups
-        overlap, the loss does not fit the task, or options do not go together.
+        If the forest has no out-of-bag rows, (X, y) cannot be its training table, groups overlap,
+        the loss does not fit the task, or the options exclude each other.
 
     Warns
     -----
     UserWarning
-        If the rows of a class are out of bag less than half as often as those of the others.
+        If the rows of one class are out of bag less than half as often as those of the others.
 
     Examples
     --------
@@ -149,15 +153,15 @@ def oob_permutation(
 
 
 def values_out_of_bag(forest: Any, X: Any, y: Any) -> Importances:
-    """`oob_permutation` without the error over data: refits need its values only, in less time.
+    """Values of `oob_permutation` without the error over data, which refits do not need.
 
-    Parameters are those of `oob_permutation`; the error is that over trees.
+    The standard error is the one over trees, which takes less time.
     """
     return _importances(forest, check_forest(forest, X, y), group_columns(None, forest), Options())
 
 
 def _importances(forest, fitted, columns, options):
-    """The increase of the out-of-bag loss of trees, with the error over data if it is asked for."""
+    """Increase of the trees' out-of-bag loss, with its error over data if `has_influence`."""
     name, make_loss = choose_loss(options.loss, forest)
     result = evaluate_trees(fitted, make_loss, columns, options)
     warn_of_rare_classes(fitted, result.n_times)
@@ -179,7 +183,7 @@ def _importances(forest, fitted, columns, options):
 
 
 def _choose_level(level: str | None, definition: str | None) -> str:
-    """The level asked for; refuse one that is not known or not the definition's."""
+    """The level to use; refuses an unknown level and one that is not the definition's."""
     if level not in (None, "tree", "forest"):
         raise ValueError(f'level={level!r} must be "tree" or "forest".')
     if definition is None:
@@ -193,7 +197,7 @@ def _choose_level(level: str | None, definition: str | None) -> str:
 
 
 def _refuse_foreign_options(level, definition, **options):
-    """Refuse options that mean nothing at the level or in the definition."""
+    """Refuse options that have no meaning at the given level or with the given definition."""
     if definition is not None:
         known, place = DEFINITIONS[definition].options, f'definition="{definition}"'
     elif level == "forest":
@@ -210,10 +214,10 @@ def held_out_permutation(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, training: tuple | None = None,
     n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """How much worse each tree judges held-out rows when a feature is permuted among them.
+    """Increase in each tree's loss on held-out rows when a feature is permuted among them.
 
-    `oob_permutation` with the same rows for every tree: the exact expectation over all
-    permutations of a feature within these rows, per tree, and the mean over trees.
+    Like `oob_permutation`, but every tree is judged on the same rows: per tree, the exact
+    expectation over all permutations of a feature within these rows, then the mean over trees.
 
     Parameters
     ----------
@@ -225,8 +229,9 @@ def held_out_permutation(
     loss : str, default=None
         As in `oob_permutation`.
     training : (X_train, y_train), default=None
-        The training table, to find rows that are in it. Our forests know theirs without; of
-        others (and of Bagging) only the whole of it is recognised, in any order, by the leaves.
+        The training table, used to detect rows of it among (X, y). Our forests remember their
+        training rows and do not need it. For other forests (and for Bagging) only the complete
+        training table, in any row order, is recognised: by the leaves its rows reach.
     %(watched)s
 
     Returns
@@ -236,9 +241,9 @@ def held_out_permutation(
     Raises
     ------
     TypeError, ValueError
-        If it is not a forest, rows were in its training table (more of them than fresh rows would
-        equal by chance, and more than a tenth), y holds classes that it does not know, or the loss
-        does not fit the task.
+        If this is not a forest, if rows were in its training table (more of them than fresh rows
+        would match by chance, and more than a tenth), if y holds classes that the forest does not
+        know, or if the loss does not fit the task.
 
     Warns
     -----
@@ -266,7 +271,7 @@ def judge_held_out(
     forest: Any, X: Any, y: Any, loss: str | None = None, n_jobs: int | None = None,
     verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """`held_out_permutation` of rows that are known to be held out."""
+    """`held_out_permutation` for rows already known to be held out."""
     rows, codes, weight = check_evaluation_rows(forest, X, y)
     name, make_loss = choose_loss(loss, forest)
     columns = group_columns(None, forest)

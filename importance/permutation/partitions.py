@@ -1,11 +1,11 @@
-"""Out-of-bag permutation importance over the partitions of a table: exact, and no rows are moved.
+"""Out-of-bag permutation importance of a table in partitions: exact, without moving rows.
 
-The expectation over all permutations asks of the donors of a value only how many there are up to
+To take the expectation over all permutations, it is enough to know how many donors lie at or below
 each threshold of a tree (`importance.permutation.expectation`). These are counts, which add up:
 
     every partition     counts its out-of-bag rows up to the thresholds of every tree
     together            the sums are the donors of the whole table
-    every partition     what its own rows lose, if they get any donor's value
+    every partition     what its own rows lose when they get any donor's value
     together            the sums, divided by the rows and the donors
 """
 
@@ -44,19 +44,19 @@ __all__ = ["oob_permutation"]
 
 
 class Donors(NamedTuple):
-    """Out-of-bag rows of some partitions, as donors of values."""
+    """Counts of the out-of-bag rows of some partitions, as donors of values."""
 
     n_rows: np.ndarray  # (n_trees,) int64
-    n_below: np.ndarray  # (n_nodes,) int64: up to the threshold; nodes of all trees
-    of_feature: np.ndarray  # (n_trees, n_features, 2) int64: how many have a value, and have none
+    n_below: np.ndarray  # (n_nodes,) int64: rows at or below the threshold; nodes of all trees
+    of_feature: np.ndarray  # (n_trees, n_features, 2) int64: rows with a value, and without one
 
 
 class Losses(NamedTuple):
-    """What rows of some partitions lose with values of any donors."""
+    """What rows of some partitions lose when they get the values of donors."""
 
     increase: np.ndarray  # (n_trees, n_features) over rows and donors, divided by both
-    influence: np.ndarray  # (n_features, n_followed) over trees, of rows that are followed
-    is_out: np.ndarray  # (n_trees, n_followed) uint8: are these out of bag?
+    influence: np.ndarray  # (n_features, n_followed) summed over trees, of the followed rows
+    is_out: np.ndarray  # (n_trees, n_followed) uint8: whether a followed row is out of bag
 
 
 @of_fitted_forest
@@ -65,27 +65,27 @@ def oob_permutation(
     n_jobs: int | None = None, rows_at_once: int = DEFAULT_SIZE.rows_at_once,
     verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """`importance.oob_permutation` of a table in partitions, of which no row is moved.
+    """`importance.oob_permutation` of a table in partitions, without moving any row.
 
-    The expectation over all permutations, and its standard error over data, are those of the whole
-    table but for the rounding of sums. Partitions tell, for every tree, how many of their
-    out-of-bag rows lie up to each threshold, and what their rows lose. X is read three times:
-    for its size, too.
+    The expectation over all permutations and its standard error over data are those of the whole
+    table, up to rounding of sums. For every tree, each partition reports how many of its
+    out-of-bag rows lie at or below each threshold, and what its rows lose. X is read three times,
+    once of them for the sizes of the partitions.
 
     Parameters
     ----------
     forest : RandomForestClassifier or RandomForestRegressor
-        Fitted on the table, by `forest.dask.fit` or in one place, without weights and categories.
+        Fitted on the table, by `forest.dask.fit` or in one process, without weights or categories.
     X, y : partitions of the training table
-        As `forest.dask.fit` takes them, cut anyhow.
+        As `forest.dask.fit` takes them; they may be cut differently.
     loss : str, default=None
         See `importance.oob_permutation`.
     client : distributed.Client, optional
-        For tables of Dask: the present one unless given.
+        Client for Dask tables; the current one by default.
     n_jobs : int, default=None
-        Threads, for other tables.
+        Number of threads, for tables other than Dask's.
     rows_at_once : int
-        Of arrays and files that are read in pieces.
+        How many rows to read at a time from arrays and files that are read in pieces.
     %(reported_parts)s
 
     Returns
@@ -95,10 +95,10 @@ def oob_permutation(
     Raises
     ------
     TypeError, ValueError
-        If the forest has no out-of-bag rows, draws rows by weights or strata, knows categories, or
-        stands in a pipeline, or the table has other rows, columns or classes than it was fitted
-        on, or values that surrogates would send. (Whether values are those of the training table
-        is not checked here.)
+        If the forest has no out-of-bag rows, draws rows by weights or strata, splits on categories,
+        or is part of a pipeline; if the table has other rows, columns or classes than the forest
+        was fitted on, or missing values that surrogates would send. (Whether the values are those
+        of the training table is not checked.)
 
     Examples
     --------
@@ -125,7 +125,7 @@ def oob_permutation(
 
 
 def _ask(engine, X_parts, y_parts, forest, kind, make_loss, step):
-    """The donors of all partitions, and what their rows lose."""
+    """Map over the partitions twice: sum up their donors, then what their rows lose."""
     shared = engine.share(forest)
     spans = _spans(engine, X_parts, kind, forest)
     counted = engine.map(_count, X_parts, spans, common=(shared, kind), done=step)
@@ -160,7 +160,7 @@ def _refuse_impossible(forest):
 
 
 def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[int, int, int]]:
-    """Number, first row and end of every partition."""
+    """Number, first row and end of every partition; refuses tables of another size."""
     common = engine.share(forest), kind
     sizes = engine.map(_size, X_parts, range(len(X_parts)), common=common)
     found = sorted(engine.reduce(itself, add, sizes))
@@ -180,8 +180,7 @@ def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[
 
 
 def _size(X, number, forest, kind):
-    """Number, rows and columns of a partition, which is refused where the forest takes no such
-    rows."""
+    """Number, rows and columns of a partition; refuses rows that the forest would not take."""
     X, names = values_of(X, number, kind)
     known = getattr(forest, "feature_names_in_", None)
     if names and known is not None and names != tuple(known):
@@ -199,7 +198,7 @@ def _add_each(one, other):
 
 
 def _count(X, span, forest, kind):
-    """The donors of a partition."""
+    """Count the donors of a partition."""
     number, first, end = span
     X = values_of(X, number, kind)[0]
     trees = [tree.tree_ for tree in forest.estimators_]
@@ -218,7 +217,7 @@ def _count(X, span, forest, kind):
 
 
 def _prepared(forest: Any, X: np.ndarray, first: int, end: int) -> Any:
-    """Of every tree the out-of-bag rows of a partition, the tree prepared for them, its values."""
+    """Yield for every tree the partition's out-of-bag rows, the prepared tree and node values."""
     bootstrap = bootstrap_of(forest)
     for t, tree in enumerate(forest.estimators_):
         rows = np.flatnonzero(counts_of_part(bootstrap, t, first, end) == 0)
@@ -226,7 +225,7 @@ def _prepared(forest: Any, X: np.ndarray, first: int, end: int) -> Any:
 
 
 def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
-    """What the rows of a partition lose."""
+    """Compute what the rows of a partition lose."""
     number, first, end = span
     X = values_of(X, number, kind)[0]
     y = target_of(y, end - first, number, kind)

@@ -1,4 +1,4 @@
-"""A tree prepared for its out-of-bag rows: columns of the features used, ranks of thresholds.
+"""A tree prepared for its out-of-bag rows: the columns it uses, and thresholds as ranks.
 
 columns[f]             [ 3  1  nan  2  2 ]    values of the rows
 ranked                 [ 1  2  2  3  nan ]    a split at 2.5: n_below = 3, threshold = 2
@@ -17,29 +17,29 @@ from importance.core.used_features import Test, restrict_to_used
 
 
 class PreparedTree(NamedTuple):
-    """A tree and its out-of-bag rows, prepared."""
+    """A tree together with its out-of-bag rows, laid out for the kernels."""
 
-    n_levels: int
+    n_levels: int  # of the tree
     n_samples: np.ndarray  # (n_nodes,) int32: n_node_samples
     left: np.ndarray  # (n_nodes,) int32: children_left
     right: np.ndarray  # (n_nodes,) int32: children_right
     used_index: np.ndarray  # (n_nodes,) int32: feature, as its position among the features used
     threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
-    n_below: np.ndarray  # (n_nodes,) int64: how many donors do not exceed it
-    missing_left: np.ndarray  # (n_nodes,) uint8: where missing values go
-    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, see cart.tree.packed.PackedWide; -1
-    lists: np.ndarray  # uint32
+    n_below: np.ndarray  # (n_nodes,) int64: how many donors are at or below it
+    missing_left: np.ndarray  # (n_nodes,) uint8: whether missing values go left
+    list_start: np.ndarray  # (n_nodes,) int64: of the subset, see cart.tree.packed.PackedWide; -1
+    lists: np.ndarray  # uint32: subsets of categories
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
-    group_index: np.ndarray  # (n_used,) int64: place of a feature's group among the groups used
+    group_index: np.ndarray  # (n_used,) int64: index of a feature's group in `groups`
     groups: np.ndarray  # (n_groups,) int64: the groups used, ascending
     donor_list: np.ndarray  # (n_groups,) int64: number of the group's list; -1: an interval
-    donor_range: np.ndarray  # (n_groups, 3) int64: first donor, behind the last, missing ones
+    donor_range: np.ndarray  # (n_groups, 3) int64: first donor, end, number of missing ones
 
 
 def prepare_tree(
     tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray | None = None
 ) -> tuple[PreparedTree, np.ndarray]:
-    """Prepare a tree for its out-of-bag rows; returns it with the values of its nodes.
+    """Prepare a tree for its out-of-bag rows; return it and the values of its nodes.
 
     Features with the same number in `group_of`, (n_features,), are permuted together; by default
     each is a group, and `groups` are the features used.
@@ -77,7 +77,7 @@ def prepare_tree(
 
 
 def _lists_of(tree, groups, group_index):
-    """Subsets of categories of the nodes, and which groups need a list of donors."""
+    """Subsets of categories of the nodes, and the number of the donor list of each group."""
     list_start, lists = np.full(tree.node_count, -1), np.empty(0, np.uint32)
     donor_list = np.full(len(groups), -1)
     if len(groups) < len(group_index) or tree.categories is not None:
@@ -91,11 +91,11 @@ def _lists_of(tree, groups, group_index):
 
 @entry_kernel
 def _place_thresholds(prepared, threshold, ranked, n_rows, found):
-    """Write for every split the largest donor that goes left, and how many do; return the levels.
+    """Write for every split the largest donor that goes left, and how many do; return n_levels.
 
-    `ranked` are the values of one feature after another, ascending. All binary searches go on
-    together: alone, each would wait for its donors, one after another. `found` has room for 2 words
-    a node: the splits, and where the search is.
+    `ranked` holds the values of one feature after another, each ascending. All binary searches
+    advance together, so that their memory accesses overlap instead of waiting for one another.
+    `found` has room for 2 words per node: the splits, and the current position of each search.
     """
     n_levels, n_splits = _list_splits(prepared, n_rows, found)
     n = n_rows
@@ -116,9 +116,9 @@ def _place_thresholds(prepared, threshold, ranked, n_rows, found):
 
 @inline_kernel
 def _list_splits(prepared, n_rows, found):
-    """The splits, each with where its feature begins; returns the levels of the tree and how many
-    split."""
-    level = prepared.n_below  # for a while; children stand behind their parents
+    """List the splits, each with the start of its feature; return the number of levels and of
+    splits."""
+    level = prepared.n_below  # borrowed as scratch; children come after their parents
     level[0] = 1
     n_levels = 0
     n_splits = 0
@@ -135,7 +135,7 @@ def _list_splits(prepared, n_rows, found):
 
 @inline_kernel
 def test_of(prepared: PreparedTree, node: int) -> Test:
-    """What a split asks of rows."""
+    """The test that a split applies to rows."""
     return Test(
         prepared.columns[prepared.used_index[node]], prepared.threshold[node],
         prepared.missing_left[node] != 0, prepared.list_start[node], prepared.lists,
@@ -144,7 +144,7 @@ def test_of(prepared: PreparedTree, node: int) -> Test:
 
 @inline_kernel
 def divide(test: Test, rows: np.ndarray, start: int, end: int) -> int:
-    """Bring rows[start:end] into the order left | right; return where the right side begins."""
+    """Partition rows[start:end] into left | right; return where the right side begins."""
     values, threshold, missing_left, first, lists = test
     middle = start
     if first >= 0:
@@ -177,12 +177,13 @@ def fill_losses(
     prepared: PreparedTree, loss: losses.Loss, rows: np.ndarray, reached: np.ndarray,
     row_loss: np.ndarray,
 ) -> None:  # fmt: skip
-    """Loss of every row as it is; brings `rows` into the order of the leaves.
+    """Write the loss of every row as it is, and sort `rows` by leaf.
 
-    Behind it, rows[reached[node, 0]:reached[node, 1]] are those at a node. `reached` starts as 0.
+    Afterwards rows[reached[node, 0]:reached[node, 1]] are the rows of a node. `reached` must be 0
+    on entry.
     """
     reached[0, 1] = rows.shape[0]
-    for node in range(prepared.left.shape[0]):  # children stand behind their parents
+    for node in range(prepared.left.shape[0]):  # children come after their parents
         start = np.int64(reached[node, 0])
         end = np.int64(reached[node, 1])
         if start == end:

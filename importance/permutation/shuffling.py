@@ -1,4 +1,4 @@
-"""Given permutations: a tree on rows of which columns are permuted.
+"""One tree on rows whose columns are permuted by given permutations.
 
 order           [ 2 0 1 ]
 columns of g    a b c     others   p q r        row 0 is (c, p), row 1 (a, q), row 2 (b, r)
@@ -17,11 +17,10 @@ from importance.core.used_features import restrict_to_used
 
 
 def seeded(random_state: Any, n_keys: int) -> Callable:
-    """Streams of permutations, one for each of so many keys.
+    """Return `shuffles(key)`, which starts one of `n_keys` seeded streams of permutations.
 
-    `shuffles(key)`, which is returned, starts the stream of a key: `draw(what, n)`, whose values
-    are permutations of range(n). What is to be permuted makes no difference here; given
-    permutations can be looked up by it.
+    A stream is a function `draw(what, n)` whose successive values are permutations of range(n).
+    It ignores `what`; callers that supply their own permutations can look them up by it.
     """
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_keys)
 
@@ -33,9 +32,9 @@ def seeded(random_state: Any, n_keys: int) -> Callable:
 
 
 class PermutedTree:
-    """A tree on some rows, with the values of a group of columns or with others in their place.
+    """A tree on some rows, of which the values of one group of columns can be exchanged.
 
-    `groups` are those that the tree uses, ascending; no other can change a leaf.
+    `groups` are the groups that the tree uses, ascending; the others cannot change a leaf.
     """
 
     def __init__(self, tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray) -> None:
@@ -49,17 +48,17 @@ class PermutedTree:
         return self._features[self._group_of == group]
 
     def values(self, group: int) -> np.ndarray:
-        """Values of these columns, (n_rows, n_columns)."""
+        """Values of the columns `features(group)`, (n_rows, n_columns)."""
         return self._X[:, self._group_of == group]
 
     def leaves(self) -> np.ndarray:
-        """Number of the leaf of every row."""
+        """Leaf number of every row."""
         if self._X.shape[1] == 0:
             return np.zeros(len(self._X), np.int64)
         return leaf_ids(self._packed, 0, self._X)
 
     def leaves_with(self, group: int, values: np.ndarray) -> np.ndarray:
-        """The same with other values in the columns of `features(group)`."""
+        """Leaf number of every row with other values in the columns `features(group)`."""
         is_exchanged = self._group_of == group
         kept = self._X[:, is_exchanged]
         self._X[:, is_exchanged] = values
@@ -72,11 +71,11 @@ def shuffled_increase(
     tree: Any, X: Any, rows: np.ndarray, group_of: np.ndarray, make_loss: MakeLoss,
     codes: np.ndarray, weight: np.ndarray, draw: Callable, n_repeats: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Increase of the loss of a tree with each group permuted among the rows, mean over repeats.
+    """Increase of a tree's loss with each group permuted among the rows, averaged over repeats.
 
-    `draw(group, n_rows)` gives the next permutation for a group. Returns the groups that the tree
-    uses, (n_used,), the increase by row, (n_used, n_rows), and the variance of its weighted mean
-    over the rows, as the mean over repeats varies, (n_used,); nan for one repeat.
+    `draw(group, n_rows)` returns the next permutation for a group. Returns the groups that the tree
+    uses, (n_used,); the increase by row, (n_used, n_rows); and the variance, over repeats, of the
+    weighted mean increase, (n_used,), which is nan with one repeat.
     """
     permuted = PermutedTree(tree, X, rows, group_of)
     loss = make_loss(tree.value.reshape(tree.node_count, -1), codes)

@@ -1,4 +1,4 @@
-"""Permutation tree by tree: each tree's loss on its own out-of-bag rows, by group of columns."""
+"""Permutation importance by tree: each tree's loss on its own out-of-bag rows, by column group."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,11 +22,11 @@ _BATCH = 8  # trees
 
 
 class Options(NamedTuple):
-    """What a user asks for beside the loss; see `importance.oob_permutation`.
+    """What a user asks for besides the loss; see `importance.oob_permutation`.
 
-    `n_repeats` is None for the expectation over all permutations. `shuffles` are given
-    permutations: `shuffles(tree)` gives `draw(group, n)`, see
-    `importance.permutation.shuffling.seeded`. Without `drawn` all rows of a tree judge it.
+    `n_repeats` is None for the expectation over all permutations. `shuffles` supplies given
+    permutations: `shuffles(tree)` returns `draw(group, n)`, see
+    `importance.permutation.shuffling.seeded`. Without `drawn`, all out-of-bag rows judge a tree.
     """
 
     per_row: bool = False
@@ -44,36 +44,36 @@ class Options(NamedTuple):
 
 
 class TreeResult(NamedTuple):
-    """Increases of the loss of one tree, by group that it uses; for all others they are 0."""
+    """Increase of one tree's loss, by group that the tree uses; for other groups it is 0."""
 
     groups: np.ndarray  # (n_used,)
-    has_weight: bool  # has any of the rows?
-    share: float  # of its rows that judged it
+    has_weight: bool  # whether any of the rows has a weight
+    share: float  # of its out-of-bag rows that judged it
     increase: np.ndarray  # (n_used,)
-    variance: np.ndarray  # (n_used,) of `increase`, over shuffles; nan where there is but one
-    rows: np.ndarray | None = None  # (n_rows,): out of bag
+    variance: np.ndarray  # (n_used,) of `increase`, over shuffles; nan with a single shuffle
+    rows: np.ndarray | None = None  # (n_rows,): the rows that judged it
     of_rows: np.ndarray | None = None  # (n_used, n_rows)
     of_classes: np.ndarray | None = None  # (n_classes, n_used): 0 where no row is of the class
     has_class: np.ndarray | None = None  # (n_classes,) bool
 
 
 class PermutationResult(NamedTuple):
-    """Increases of the loss of all trees."""
+    """Increases of the loss of all trees, and sums over trees."""
 
-    per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan where it has none
-    variance: np.ndarray  # (n_groups,) sum over trees, of their means over shuffles; nan: one each
-    share: np.ndarray  # (n_trees,) of its rows that judged a tree
+    per_tree: np.ndarray  # (n_trees, n_groups) mean over its rows; nan for a tree without any
+    variance: np.ndarray  # (n_groups,) `variance` summed over trees; nan with one shuffle each
+    share: np.ndarray  # (n_trees,) share of a tree's out-of-bag rows that judged it
     n_times: np.ndarray  # (n_samples,) int64: for how many trees a row is out of bag
-    row_times: np.ndarray  # (n_samples,) int64: how many trees it judges; no rows: not asked
-    row_sum: np.ndarray  # (n_samples, n_groups) over the trees that the row judges
-    class_sum: np.ndarray  # (n_classes, n_groups) over trees, of the mean over its rows
-    class_squares: np.ndarray  # (n_classes, n_groups) over trees, of that mean squared
+    row_times: np.ndarray  # (n_samples,) int64: how many trees it judges; empty if not asked for
+    row_sum: np.ndarray  # (n_samples, n_groups) sum over the trees that the row judges
+    class_sum: np.ndarray  # (n_classes, n_groups) sum over trees of the mean over class rows
+    class_squares: np.ndarray  # (n_classes, n_groups) sum over trees of that mean squared
     class_times: np.ndarray  # (n_classes,) int64: trees with a row of the class
-    influence: Influence | None  # where it is asked for
+    influence: Influence | None  # if asked for
 
     @classmethod
     def empty(cls, fitted: FittedForest, n_groups: int, options: Options) -> "PermutationResult":
-        """Of no tree yet; sums that are not asked for have no rows."""
+        """The result of no tree yet; sums that are not asked for have no rows."""
         n_rows = len(fitted.codes) if options.per_row else 0
         n_classes = fitted.n_classes if options.per_class else 0
         return cls(
@@ -89,7 +89,7 @@ class PermutationResult(NamedTuple):
         self, trees: np.ndarray, results: list[TreeResult], n_times: np.ndarray,
         influence: Influence | None,
     ) -> None:  # fmt: skip
-        """Add what some trees say, see `_evaluate_batch`."""
+        """Add the results of some trees, see `_evaluate_batch`."""
         self.n_times[:] += n_times
         if self.influence is not None and influence is not None:
             self.influence.merge(influence)
@@ -97,7 +97,7 @@ class PermutationResult(NamedTuple):
             self.add(t, result)
 
     def add(self, t: int, result: TreeResult) -> None:
-        """Add what tree t says."""
+        """Add the result of tree t."""
         groups = result.groups
         self.share[t] = result.share
         if result.rows is not None and result.of_rows is not None:
@@ -116,12 +116,14 @@ class PermutationResult(NamedTuple):
             self.class_times[:] += result.has_class
 
     def error_over_permutations(self) -> np.ndarray:
-        """Standard error of the mean over trees, as other shuffles would change it, (n_groups,);
-        0 where the expectation was taken, nan where each tree shuffled once."""
+        """Standard error over shuffles of the mean over trees, (n_groups,).
+
+        0 if the expectation was taken, nan if each tree shuffled once.
+        """
         return np.sqrt(self.variance) / len(known_trees(self.per_tree))
 
     def error_over_data(self, fitted: FittedForest, over_trees: np.ndarray) -> np.ndarray:
-        """Standard error of the mean over trees over other tables, (n_groups,); see `Influence`."""
+        """Standard error over data of the mean over trees, (n_groups,); see `Influence`."""
         assert self.influence is not None
         _, total, of_draws = self.influence
         n_trees, n_units = len(known_trees(self.per_tree)), fitted.units.max() + 1
@@ -129,11 +131,11 @@ class PermutationResult(NamedTuple):
         return error_over_data(total, n_units, n_trees, has_classes, over_trees, of_draws)
 
     def row_mean(self) -> np.ndarray:
-        """Means over the trees that a row judges; nan where there are none."""
+        """Mean over the trees that a row judges; nan if there are none."""
         return _ratio(self.row_sum, self.row_times)
 
     def class_mean(self) -> np.ndarray:
-        """Means over the trees that have rows of the class; nan where there are none."""
+        """Mean over the trees that have rows of the class; nan if there are none."""
         return _ratio(self.class_sum, self.class_times)
 
 
@@ -142,21 +144,21 @@ def evaluate_trees(
 ) -> PermutationResult:
     """Increase of every tree's loss with each group permuted among its out-of-bag rows.
 
-    The weights of `fitted` count in means over rows. Raises ValueError if no row with a weight is
-    out of bag for any tree.
+    Means over rows use the weights of `fitted`. Raises ValueError if no row with a weight is out of
+    bag for any tree.
     """
     if options.shuffles is None and options.n_repeats is not None:
         options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))
     total = PermutationResult.empty(fitted, len(groups), options)
     n_trees, n_threads = len(fitted.trees), effective_n_jobs(options.n_jobs)
-    # By rows an answer is as large as the tree's share of the table: few are held at a time.
-    # Sums by row are added batch by batch: the same ones for every `n_jobs`.
+    # By row, a result is as large as the tree's share of the table: hold only a few at a time.
+    # The influence is summed by batches that do not depend on `n_jobs`: its rounding neither.
     n_batches = -(-n_trees // _BATCH) if options.has_influence else min(n_trees, 8 * n_threads)
     n_batches = n_trees if options.per_row else n_batches
     batches = np.array_split(np.arange(n_trees), n_batches)
     step = 8 * n_threads
     with ProgressReporter(n_trees, "tree", options.verbose, options.callback) as watch:
-        # Threads tell of every tree; who has no share in our memory, of what has come back.
+        # Threads report every tree; processes cannot, so their trees are reported on return.
         known_here = watch if shares_memory() else None
         given = fitted, make_loss, groups.group_of, options._replace(callback=None)
         for first in range(0, n_batches, step):
@@ -175,7 +177,7 @@ def evaluate_trees(
 
 
 def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence, watch):
-    """The results of some trees, for how many of them each row is out of bag, and what it adds."""
+    """The results of some trees, how often they leave each row out of bag, and the influence."""
     results, n_times = [], np.zeros(len(fitted.codes), np.int64)
     influence = None if influence is None else influence.again()
     for t in each_step(trees, watch):
@@ -224,5 +226,5 @@ def _ratio(sums, times):
 
 
 def _mean(of_rows, weight):
-    """Weighted means over rows, (n_used,); 0 where there is no weight."""
+    """Weighted mean over rows, (n_used,); 0 if there is no weight."""
     return (of_rows * weight).sum(axis=1) / (weight.sum() or 1.0)
