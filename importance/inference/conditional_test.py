@@ -1,4 +1,4 @@
-"""Which features say something about y that the others do not: p-values from held-out rows."""
+"""P-values from held-out rows: which features say something about y that the others do not."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ from importance.inference.p_values import Significance, false_discovery_p_values
 from importance.inference.refit import for_each, seeds_of
 
 METHODS = ("resample", "drop")
-_ROUNDING = 1e-12  # of the largest error: rows that differ by less differ by the order of sums
+_ROUNDING = 1e-12  # of the largest error: smaller differences are due to the order of sums
 BIAS = (
     "A conditional distribution that is estimated badly makes rows that do not occur, and a "
     "feature that others stand for then seems to say something of its own."
@@ -37,34 +37,34 @@ def conditional_test(
     loss: str | None = None, random_state: Any = None, n_jobs: int | None = None,
     verbose: int = 0, callback: Callable | None = None,
 ) -> Significance:  # fmt: skip
-    """P-values of every feature given all the others, from rows that are held out.
+    """P-value of every feature given all the others, from held-out rows.
 
-    The rows are parted into folds; for each the forest is grown on the other folds, with the
-    parameters and seeds of the one that was fitted, and judges the rows of the fold twice: as they
-    are and without what x_j alone could tell. The p-value is that of a one-sided paired t-test
-    over rows that the mean increase of the loss is above 0. Forests of different folds share rows,
-    so its variance is that of a mean of independent rows times 1 + J n_test / n_train, of J folds
-    (Nadeau and Bengio 2003): 2.25 times with five.
+    The rows are divided into folds. For each fold the forest is grown on the other folds, with the
+    parameters and seeds of the fitted forest, and judges the rows of the fold twice: as they are,
+    and without what x_j alone could tell. The p-value is that of a one-sided paired t-test over
+    rows that the mean increase of the loss is above 0. Because forests of different folds share
+    training rows, the variance is that of a mean of independent rows times 1 + J n_test / n_train
+    for J folds (Nadeau and Bengio 2003): 2.25 times with five.
 
     - "resample": x_j is drawn anew given the other columns (`importance.conditional.sampler`), and
       the loss is the mean over `n_draws` draws: the conditional predictive impact (Watson and
-      Wright 2021), or conditional feature importance (Chamma et al. 2023). Where x_j says nothing
-      given the others and the draws are right, rows drawn and rows met are alike, and the increase
-      is 0 in the mean for any forest. They are not right of a column that is computed from others
-      by more than a line, as its logarithm, a ratio or a product are: p is far too small then, and
-      "drop" keeps its level.
-    - "drop": the forest is grown without x_j (LOCO, Lei et al. 2018): `drop_column` on the same
-      folds. It needs no distribution, but as many forests as columns, and finds less: others stand
-      in for what is dropped.
+      Wright 2021), or conditional feature importance (Chamma et al. 2023). If x_j says nothing
+      given the others, and if the draws follow its conditional distribution, then drawn and
+      observed rows are alike, and the mean increase is 0 for any forest. The draws do not follow it
+      for a column that is computed from others in a nonlinear way, such as their logarithm, ratio
+      or product: p is then far too small, while "drop" keeps its level.
+    - "drop": the forest is grown without x_j (LOCO, Lei et al. 2018), as by `drop_column` on the
+      same folds. This needs no conditional distribution, but a forest per column, and it has less
+      power, because other features stand in for the dropped one.
 
     Parameters
     ----------
     %(refitted)s
     method : {"resample", "drop"}, default="resample"
     cv : int, default=5
-        Number of folds, drawn at random; in classification of the same shares of the classes.
+        Number of random folds; in classification they have equal class shares.
     n_draws : int, default=20
-        For "resample".
+        Number of draws with "resample".
     loss : str, default=None
         Loss of the forest's prediction; "brier" in classification and "squared_error" in
         regression by default.
@@ -75,15 +75,15 @@ def conditional_test(
     -------
     Significance
         `false_discovery` is adjusted by Benjamini and Yekutieli (2001), which holds for any
-        dependence between the features, `family_wise` by Holm (1979); there is no `null`.
-        `importances` has the increases of the loss by row.
+        dependence between the features, and `family_wise` by Holm (1979). There is no `null`.
+        `importances.per_row` has the increases of the loss by row.
 
     Raises
     ------
     TypeError, ValueError
-        If X is sparse or has a single row a fold, the forest cannot be refitted, stands in a
-        pipeline or was fitted with groups of rows, (X, y) is not its training table, or the loss
-        does not fit the task.
+        If X is sparse or leaves a single row per fold; if the forest cannot be refitted, is part of
+        a pipeline or was fitted with groups of rows; if (X, y) is not its training table; or if the
+        loss does not fit the task.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def conditional_test(
         per_row=per_row,
         loss=name,
     )  # fmt: skip
-    none = np.full(len(found.values), -np.inf)  # where the rows do not differ: p is 1
+    none = np.full(len(found.values), -np.inf)  # p is 1 if the rows do not differ
     error = found.standard_error
     t = np.divide(found.values, error, out=none, where=error > _ROUNDING * error.max())
     p_values = stdtr(len(per_row) - 1, -t)  # one-sided
@@ -135,7 +135,7 @@ def conditional_test(
 
 
 def _draw_folds(fitted, cv, random_state):
-    """Rows to grow on and rows to judge, a pair for each fold."""
+    """Training rows and test rows, a pair for each fold."""
     from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
 
     kind = StratifiedKFold if fitted.is_classification else KFold
@@ -159,19 +159,19 @@ def _refuse_what_cannot_be_resampled(fitted):
 
 
 class _Fold(NamedTuple):
-    """A forest, the rows that it was grown on, and those that judge it."""
+    """The forest of a fold, the rows that it was grown on, and those that judge it."""
 
     packed: Packed
     known: np.ndarray  # (n_train, n_features)
     X: np.ndarray  # (n_test, n_features)
-    judge: Callable  # of predictions, (n_test, n_values): the loss by row
-    loss: np.ndarray  # (n_test,): as the rows are
-    rows: np.ndarray  # of the table
-    is_used: np.ndarray  # (n_features,) bool: does a tree split on it?
+    judge: Callable  # maps predictions, (n_test, n_values), to the loss by row
+    loss: np.ndarray  # (n_test,): of the rows as they are
+    rows: np.ndarray  # numbers of the test rows in the table
+    is_used: np.ndarray  # (n_features,) bool: whether any tree splits on it
 
 
 def _resample(fitted, design, n_draws, loss, random_state, progress):
-    """By how much the loss of each row grows with a column drawn anew, (n_samples, n_features)."""
+    """Increase of each row's loss with a column drawn anew, (n_samples, n_features)."""
     make_loss = choose_loss(loss, fitted.forest)[1]
     n_features = fitted.X.shape[1]
     is_categorical = getattr(fitted.forest, "is_categorical_", np.zeros(n_features, bool))
@@ -182,7 +182,7 @@ def _resample(fitted, design, n_draws, loss, random_state, progress):
 
     def judge(task):
         (fold, column), seed = task
-        if not fold.is_used[column]:  # whatever is drawn, no prediction changes
+        if not fold.is_used[column]:  # no draw changes a prediction
             return np.zeros(len(fold.X))
         stream = np.random.RandomState(seed)
         sampler = ConditionalSampler(fold.known, column, is_categorical, stream.randint(1 << 31))
@@ -213,7 +213,7 @@ def _grow(fitted, make_loss, refit_and_rows):
 
 
 def _standard_error(per_row, folds):
-    """Of the means over rows, (n_features,): Nadeau and Bengio's, of folds' means."""
+    """Standard error of the means over rows, (n_features,), by Nadeau and Bengio."""
     n, n_folds = len(per_row), len(folds)
     ratio = np.mean([len(test) / len(train) for train, test in folds])
     return per_row.std(axis=0, ddof=1) * np.sqrt((1.0 + n_folds * ratio) / n)

@@ -1,4 +1,4 @@
-"""P-values from the importances that are not positive."""
+"""P-values from a null distribution made of the importances that are not positive."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from importance.inference.p_values import Significance, false_discovery_p_values
 from importance.inference.refit import Refits, for_each, seeds_of
 from importance.permutation.oob import judge_held_out
 
-MIN_NON_POSITIVE = 100  # importances that are not positive, which the null is made of, at least
+MIN_NON_POSITIVE = 100  # least number of non-positive importances that make a null
 
 
 @of_fitted_forest
@@ -21,13 +21,14 @@ def janitza(
     forest: Any, X: Any, y: Any, *, loss: str | None = None, random_state: Any = None,
     n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Significance:  # fmt: skip
-    """P-values from the importances that are not positive, mirrored.
+    """P-values of importances against the mirrored non-positive importances.
 
     For tables of many features, most of them without information (Janitza, Celik and Boulesteix
     2018). The rows are halved; a forest is fitted on each half and measured on the other
-    (`held_out_permutation`), so that an importance without information is as likely positive as
-    negative. Those that are not positive and their mirror images, M together, are the null of
-    every feature: p_j = (1 + #{m >= I_j}) / (1 + |M|). (The paper has no 1 +, and p-values of 0.)
+    (`held_out_permutation`), so that a feature without information is as likely to have a positive
+    importance as a negative one. The importances that are not positive, and the mirror images of
+    the negative ones, together form the null distribution M of every feature:
+    p_j = (1 + #{m >= I_j}) / (1 + |M|). (The paper omits the 1 +, so its p-values can be 0.)
 
     Parameters
     ----------
@@ -35,17 +36,17 @@ def janitza(
     loss : str, default=None
         As in `oob_permutation`.
     random_state : int, RandomState instance or None, default=None
-        Of the halves and the refits.
+        Seed of the halves and the refits.
     %(n_jobs)s
     verbose : int, default=0
-        1 shows a bar with the time left on standard error; a step is a refit, of 2.
+        1 shows a progress bar with the time left on standard error; a step is one of the 2 refits.
     callback : callable, default=None
-        Called with `n_done`, `n_total`, `seconds` and `seconds_left` after each.
+        Called with `n_done`, `n_total`, `seconds` and `seconds_left` after each step.
 
     Returns
     -------
     Significance
-        Without `family_wise`: so many features leave no p-value small enough.
+        Without `family_wise`: with so many features no p-value would be small enough.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def janitza(
 def mirrored_null(values: np.ndarray) -> np.ndarray:
     """The values that are not positive, and the mirror images of the negative ones.
 
-    Raises ValueError if there are too few, or none is negative.
+    Raises ValueError if there are too few of them, or none is negative.
     """
     known = values[values <= 0.0]
     negative = known[known < 0.0]
@@ -105,7 +106,7 @@ def mirrored_null(values: np.ndarray) -> np.ndarray:
 
 
 def _halve(y, has_classes, stream):
-    """Rows of two random halves, of each class alike."""
+    """Row numbers of two random halves, stratified by class."""
     order = stream.permutation(len(y))
     if has_classes:
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Which importances are more than chance: p-values from refits on a target that means nothing."""
+"""P-values of importances from refits on a permuted target."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,23 +16,24 @@ from importance.inference.refit import Measure, Refits
 
 @dataclass(frozen=True, eq=False)
 class Significance:
-    """P-value of every feature.
+    """P-values of the importances of all features.
 
     Attributes
     ----------
     importances : Importances
-        What was tested.
+        The importances that were tested.
     p_values : ndarray of shape (n_features,), float64
-        Of each feature by itself.
+        P-value of each feature by itself.
     family_wise : ndarray of shape (n_features,), float64, or None
-        Adjusted so that the smallest of all is below alpha with probability alpha at most where
-        no feature has any information (given the others, where that is tested).
+        Adjusted so that the smallest one is below alpha with probability at most alpha if no
+        feature has any information (given the others, if that is what is tested).
     false_discovery : ndarray of shape (n_features,), float64
-        Adjusted by Benjamini and Hochberg (1995), by `conditional_test` as Benjamini and Yekutieli
-        (2001): the share of false ones expected among the features whose value is not larger.
+        Adjusted by Benjamini and Hochberg (1995), or in `conditional_test` by Benjamini and
+        Yekutieli (2001): the expected share of false discoveries among the features whose value is
+        not larger.
     null : ndarray of shape (n_repeats, n_features) or (n_null,), float64, or None
-        Importances without information that they were compared with; of each feature by itself,
-        or of all in one; None where a test needs none.
+        Importances without information that the observed ones were compared with: of each feature
+        by itself, or of all features pooled; None if the test needs none.
     method : str
 
     Examples
@@ -55,7 +56,7 @@ class Significance:
 
     @property
     def feature_names(self) -> np.ndarray:
-        """(n_features,) str."""
+        """Names of the features, (n_features,) str."""
         return self.importances.feature_names
 
     def to_frame(self) -> Any:
@@ -84,25 +85,25 @@ def permutation_test(
     random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Significance:  # fmt: skip
-    """P-values by permuting y: how often a forest without information does as well.
+    """P-values from permuting y: how often a forest without information does as well.
 
-    y is permuted n_repeats = B times, each time the forest is refitted and measured (Altmann et
-    al. 2010, without fitting a distribution): p_j = (1 + #{null_bj >= I_j}) / (1 + B). The same
-    refits give the family-wise p-values (maxT in a single step, Westfall and Young 1993): with
-    z = (importance - m_j) / s_j, of which mean m_j and deviation s_j are taken over the B null
-    importances and I_j alike, #{max_k z_bk >= z_j} is counted instead; and Benjamini-Hochberg's
-    values of the p-values.
+    y is permuted n_repeats = B times, and each time the forest is refitted and measured (Altmann
+    et al. 2010, without fitting a distribution): p_j = (1 + #{null_bj >= I_j}) / (1 + B). The same
+    refits give family-wise p-values (single-step maxT, Westfall and Young 1993), which count
+    #{max_k z_bk >= z_j} instead. Here z = (importance - m_j) / s_j, where the mean m_j and standard
+    deviation s_j are taken over the B null importances and I_j together. Benjamini-Hochberg
+    adjusted values are computed from the p-values.
 
-    Permuted, y is independent of all features at once: that is the hypothesis the p-values are
-    exact under. Beside strong features those of the others are approximate. The weights of the fit
-    go with y, so that they, too, are independent of the features.
+    A permuted y is independent of all features at once; the p-values are exact under this
+    hypothesis. If some features are strong, the p-values of the others are approximate. Weights of
+    the fit are permuted along with y, so that they too are independent of the features.
 
     Parameters
     ----------
     %(refitted)s
     %(measure)s
     n_repeats : int, default=199
-        Refits, B; no p-value is below 1 / (1 + B).
+        Number of refits, B; no p-value is below 1 / (1 + B).
     %(random_state)s
     %(progress)s
 
@@ -128,7 +129,7 @@ def permutation_test(
 
     def permute(stream):
         order, weight = stream.permutation(refits.n_samples), refits.weight
-        # A weight may go with y, as those of classes do: apart, null forests would be of others.
+        # Weights may depend on y, as class weights do: the null forests must keep that relation.
         return {"y": refits.y[order], "weight": None if weight is None else weight[order]}
 
     null = np.array(
@@ -144,18 +145,18 @@ def permutation_test(
 
 
 def share_as_large(null: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """P-values: (1 + #{null >= value}) / (1 + B), by column of null, (B, n_features) or (B, 1)."""
-    slack = 1e-10 * np.abs(values)  # equal values may differ by the order of their sums
+    """P-values (1 + #{null >= value}) / (1 + B), by column of null, (B, n_features) or (B, 1)."""
+    slack = 1e-10 * np.abs(values)  # equal values may differ in rounding, by the order of sums
     return (1 + (null >= values - slack).sum(axis=0)) / (1 + len(null))
 
 
 def family_wise_p_values(null: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """P-values of the maximum of standardised importances, see `permutation_test`.
+    """P-values from the maximum of the standardised importances, see `permutation_test`.
 
     `null` is (B, n_features); a feature that is never used has z = 0.
     """
-    # The null importances and the observed ones are treated alike, so that without information
-    # each row is as likely the largest as any other: the test is exact.
+    # Null and observed importances are treated alike, so that without information each row is as
+    # likely to be the largest as any other: the test is exact.
     z = np.vstack((values, null))
     mean, deviation = z.mean(axis=0), z.std(axis=0)
     z = np.divide(z - mean, deviation, out=np.zeros_like(z), where=deviation > 1e-10 * np.abs(mean))
@@ -163,7 +164,7 @@ def family_wise_p_values(null: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Adjusted by Holm (1979) for the number of tests."""
+    """P-values adjusted by Holm (1979) for the number of tests."""
     n = len(p_values)
     order = np.argsort(p_values, kind="stable")
     adjusted = np.empty(n)
@@ -174,7 +175,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 def false_discovery_p_values(
     p_values: np.ndarray, method: Literal["bh", "by"] = "bh"
 ) -> np.ndarray:
-    """Adjusted by Benjamini and Hochberg, or by Benjamini and Yekutieli, (n_features,)."""
+    """P-values adjusted by Benjamini and Hochberg, or Benjamini and Yekutieli, (n_features,)."""
     from scipy.stats import false_discovery_control  # slow to import
 
     return false_discovery_control(p_values, method=method)

@@ -1,4 +1,4 @@
-"""A forest fitted anew, again and again: on some of the rows, other columns or another target."""
+"""Refits of a forest: on some of the rows, with other columns, or with another target."""
 
 import functools
 import inspect
@@ -29,12 +29,13 @@ Measure = Callable[[Any, Any, Any], Importances]
 
 @dataclass(frozen=True)
 class Refits:
-    """What it takes to fit a forest anew, and measure it.
+    """All that is needed to refit a forest and measure the refit.
 
-    `model` is an unfitted estimator with the parameters of the forest, quiet, on one thread; X is
-    as it was given, so that names and categories are kept, sparse ones as csr; `weight` is the
-    `sample_weight` of the fit; `measure(forest, X, y)` returns Importances of the fitted forest,
-    `measure_again` those of refits, of which only the values and the error over trees are needed.
+    `model` is an unfitted estimator with the parameters of the forest, without output, on one
+    thread. X is as it was given, so that names and categories are kept (sparse matrices as csr).
+    `weight` is the `sample_weight` of the fit. `measure(forest, X, y)` returns Importances of the
+    fitted forest, `measure_again` those of refits, which need only the values and the error over
+    trees.
     """
 
     model: Any
@@ -46,10 +47,10 @@ class Refits:
 
     @classmethod
     def of(cls, forest: Any, X: Any, y: Any, measure: Measure | None = None) -> "Refits":
-        """From a fitted forest, ours or scikit-learn's, and its training table.
+        """Refits of a fitted forest, ours or scikit-learn's, on its training table.
 
-        Raises TypeError or ValueError if it is not a fitted forest, the table is not the one that
-        it was fitted on, or it was fitted with what a refit on other rows cannot repeat.
+        Raises TypeError or ValueError if `forest` is not a fitted forest, if the table is not its
+        training table, or if it was fitted in a way that a refit on other rows cannot repeat.
         """
         require_function("measure", measure, "importance.mdi")
         refuse_refits(forest, "A refit")
@@ -66,20 +67,20 @@ class Refits:
 
     @property
     def n_samples(self) -> int:
-        """Rows of the training table."""
+        """Number of rows of the training table."""
         return len(self.y)
 
     def take(self, rows: np.ndarray) -> Any:
-        """Rows of X, of the kind that X is."""
+        """Rows of X, in the type of X."""
         return _safe_indexing(self.X, rows)
 
     def fit(
         self, seed: int, *, rows: np.ndarray | None = None, X: Any = None,
         y: np.ndarray | None = None, weight: np.ndarray | None = None,
     ) -> tuple[Any, Any, np.ndarray]:  # fmt: skip
-        """Fit it on some rows, other columns or another target; returns it with its table.
+        """Fit on some rows, other columns or another target; return the forest and its table.
 
-        Whole numbers of `max_samples` shrink with the rows.
+        An integer `max_samples` shrinks in proportion to the rows.
         """
         model = clone(self.model).set_params(random_state=int(seed))
         X, y = self.X if X is None else X, self.y if y is None else y
@@ -100,8 +101,10 @@ class Refits:
         self, change: Callable[[np.random.RandomState], dict], keep: Callable[[Importances], T],
         n: int, random_state: Any, n_jobs: int | None, verbose: int, callback: Callable | None,
     ) -> list[T]:  # fmt: skip
-        """Fit it n times, each on what `change(stream)` gives of rows, X and y, and measure;
-        `keep(importances)` is what is kept of them."""
+        """Refit n times, each on the rows, X and y that `change(stream)` returns, and measure.
+
+        Returns `keep(importances)` of each refit.
+        """
 
         def measure_one(seed):
             stream = np.random.RandomState(seed)
@@ -113,7 +116,7 @@ class Refits:
 
 
 def _refusing_others(measure):
-    """A measure whose results are refused where they are no importances."""
+    """Wrap a measure so that results other than Importances are refused."""
 
     @functools.wraps(measure)
     def measured(*given):
@@ -137,7 +140,7 @@ def for_each(
     function: Callable[[Any], T], items: Sequence | np.ndarray, n_jobs: int | None, verbose: int,
     callback: Callable | None,
 ) -> list[T]:  # fmt: skip
-    """`function(item)` of every item over threads, in the order of the items; a step is a refit."""
+    """Call `function(item)` for every item in threads; results in order, each a "refit" step."""
     with results_of(((function, item) for item in items), n_jobs, require="sharedmem") as results:
         return list(watched(results, len(items), "refit", verbose, callback))
 
@@ -163,7 +166,7 @@ def _unfitted(forest):
 
 
 def _require_draws_of(forest):
-    """Refuse a forest of scikit-learn whose trees drew another number of rows than it says."""
+    """Refuse a scikit-learn forest whose trees drew another number of rows than it now says."""
     n_drawn = getattr(forest, "_n_samples_bootstrap", None)
     if n_drawn is None:
         return
@@ -180,7 +183,7 @@ def _has_costs(forest):
 
 
 def _weight_of_fit(forest, y):
-    """The `sample_weight` a forest was fitted with, or None: not what its classes weigh."""
+    """The `sample_weight` that a forest was fitted with, or None; class weights are taken out."""
     weight = forest._own_weight if _has_costs(forest) else row_weight_of(forest)
     class_weight = getattr(forest, "class_weight", None)
     if class_weight is None:

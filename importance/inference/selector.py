@@ -1,4 +1,4 @@
-"""`select_features` as a transformer; a module of its own, since the mixin is slow to import."""
+"""`select_features` as a transformer; in its own module because the mixin is slow to import."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -18,39 +18,40 @@ from importance.inference.shadow import METHODS, select_features
 
 
 class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """Keep the features that `select_features` confirms, in a pipeline.
+    """Transformer that keeps the features that `select_features` confirms.
 
     Parameters
     ----------
     estimator : random forest, ours or scikit-learn's
-        With bootstrap=True, where `measure` is the default; fitted anew.
+        Needs bootstrap=True with the default `measure`; a clone of it is fitted.
     method : {"maximum", "boruta"}, default="maximum"
-        How features are decided, see `select_features`.
+        How to decide on features, see `select_features`.
     alpha : float, default=0.05
-        Chance that any noise is kept where nothing else is there, which "maximum" bounds. "boruta"
-        does not, however many rounds there are: see `select_features`.
+        With "maximum", a bound on the chance that any noise feature is kept if there is nothing but
+        noise. "boruta" does not bound it, with any number of rounds: see `select_features`.
     n_rounds : int, default=99
-        How often the forest is refitted beside shadows; more decide more, and take longer.
+        How often the forest is refitted with shadows; more rounds decide more features, and take
+        longer.
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances; exact `oob_permutation` by default.
     random_state : int, RandomState instance or None, default=None
-        Of the shadows and the refits.
+        Seed of the shadows and the refits.
     n_jobs : int, default=None
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
     verbose : int, default=0
-        1 shows a bar with the time left; a step is a refit.
+        1 shows a progress bar with the time left; a step is one refit.
     keep_tentative : bool, default=False
-        Keep the features that are not decided too: `alpha` bounds nothing then.
+        Also keep the features that are not decided; `alpha` then bounds nothing.
 
     Attributes
     ----------
     estimator_ : estimator
         The forest fitted on all features.
     selection_ : Selection
-        What was decided of each feature, and from what.
+        The decision on each feature, and the data it rests on.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
-        Column names of X, where all are strings.
+        Column names of X, if all are strings.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> "FeatureSelector":
-        """Fit the forest, and play.
+        """Fit the forest and select the features.
 
         Parameters
         ----------
@@ -110,7 +111,7 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
         return self
 
     def transform(self, X: Any) -> Any:
-        """The columns that are kept.
+        """Return the columns that are kept.
 
         Parameters
         ----------
@@ -119,7 +120,7 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
         Returns
         -------
         ndarray or sparse matrix of shape (n_samples, n_kept)
-            Or what `set_output` says. In an array dates are seconds.
+            Or the container that `set_output` asks for. In an array, dates are seconds.
         """
         if _get_output_config("transform", self)["dense"] == "default":
             X = with_plain_columns(dates_as_seconds(X))

@@ -1,6 +1,4 @@
-"""How large an importance noise reaches, and which features are above it: shadows, copies of the
-features whose rows are permuted.
-"""
+"""Shadows: copies of the features with permuted rows, which show how important noise can look."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,14 +29,14 @@ BIAS = (
 
 @dataclass(frozen=True, eq=False)
 class Shadows:
-    """Importance of every feature beside that of its shadow.
+    """Importance of every feature next to that of its shadow.
 
     Attributes
     ----------
     importances, shadows : Importances
-        Of the features and of their shadows, means over rounds; standard errors over rounds.
+        Of the features and of their shadows: means over rounds, with standard errors over rounds.
     rounds, shadow_rounds : ndarray of shape (n_rounds, n_features), float64
-        Round by round.
+        The same in each round.
 
     Examples
     --------
@@ -67,14 +65,14 @@ class Shadows:
 
     @as_written
     def plot(self, ax: Any = None, max_features: int = 30) -> Any:
-        """Bars of the features, and what their shadows reached: the mean, and all rounds.
+        """Bars of the features, with the mean and the range over rounds of their shadows.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         max_features : int, default=30
-            Leave out all but so many of the most important; the title says so.
+            Show only this many of the most important features; the title says so.
 
         Returns
         -------
@@ -113,21 +111,21 @@ def shadow(
     random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Shadows:  # fmt: skip
-    """Importance of every feature beside that of a noise copy of it.
+    """Importance of every feature next to that of a noise copy of it.
 
-    In every round the rows of the whole table are permuted once and stand beside it as so many
-    further columns, its shadows: they have the distribution of the features and their
-    correlations among each other, and no information about y (Kursa and Rudnicki 2010, who permute
-    each column by itself). The forest is refitted on both and measured.
+    In every round the rows of the whole table are permuted once and appended as further columns,
+    the shadows. These have the distribution of the features and the correlations among them, but no
+    information about y. (Kursa and Rudnicki 2010 permute each column by itself.) The forest is
+    refitted on both and measured.
 
     Parameters
     ----------
     %(refitted)s
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
-        the Brier score or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)
+        the Brier score or squared error by default. (For `mdi`: `lambda forest, X, y: mdi(forest)`)
     n_rounds : int, default=10
-        Refits; at least 2.
+        Number of refits; at least 2.
     %(random_state)s
     %(progress)s
 
@@ -164,13 +162,13 @@ def measure_with_shadows(
     forest: Any, X: Any, y: Any, measure: Measure | None, n_rounds: int, random_state: Any,
     n_jobs: int | None, verbose: int, callback: Callable | None,
 ) -> tuple[np.ndarray, np.ndarray, Importances]:  # fmt: skip
-    """Refit with shadows, and measure; the parameters are those of `shadow`.
+    """Refit with shadows and measure; parameters as in `shadow`.
 
-    Returns the importances of features and shadows, (n_rounds, n_features) each, and the last ones
-    as they were measured.
+    Returns the importances of features and of shadows, (n_rounds, n_features) each, and the
+    Importances of the last round.
     """
     refits = Refits.of(forest, X, y, measure)
-    X = take_rows(forest, X)  # numbers: a DataFrame's categories as codes
+    X = take_rows(forest, X)  # numbers: categories of a DataFrame become codes
     model = refits.model
     if getattr(model, "categorical_features", None) is not None:
         model.set_params(categorical_features=np.tile(forest.is_categorical_, 2))
@@ -208,7 +206,7 @@ def _mean_of(rounds, names, example):
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Which features are relevant.
+    """Decision on which features are relevant, from `select_features`.
 
     Attributes
     ----------
@@ -216,13 +214,13 @@ class Selection:
     decision : ndarray of shape (n_features,), str
         "confirmed", "tentative" or "rejected".
     p_values : ndarray of shape (n_features,), float64
-        Adjusted for the number of features; a feature is confirmed where it is alpha at most.
+        Adjusted for the number of features; a feature is confirmed if it is at most alpha.
     hits : ndarray of shape (n_features,), int64
         Rounds in which the feature was more important than every shadow.
     rounds : ndarray of shape (n_rounds, n_features), float64
-        Importances of the features.
+        Importances of the features in each round.
     best_shadow : ndarray of shape (n_rounds,), float64
-        The largest importance of a shadow.
+        The largest importance of a shadow in each round.
     method : str
     alpha : float
 
@@ -249,7 +247,7 @@ class Selection:
 
     @property
     def confirmed(self) -> np.ndarray:
-        """Mask of the features that are relevant, (n_features,)."""
+        """Mask of the confirmed features, (n_features,)."""
         return self.decision == CONFIRMED
 
     @property
@@ -293,34 +291,35 @@ def select_features(
     n_rounds: int = 99, measure: Measure | None = None, random_state: Any = None,
     n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Selection:  # fmt: skip
-    """The features that are more important than noise, all of them, not the fewest that suffice.
+    """Find all features that are more important than noise, not the smallest sufficient set.
 
-    In every round the forest is refitted beside permuted copies of all features, their shadows
-    (see `shadow`); a feature has a hit where it is more important than every shadow (Kursa and
-    Rudnicki 2010, Boruta). Unlike there the importance is measured out of bag, all features stay
-    to the last round, so that the best shadow remains the best of as many, and the tests are made
-    once, after it, so that no correction for looking at every round is needed.
+    In every round the forest is refitted together with permuted copies of all features, their
+    shadows (see `shadow`). A feature scores a hit if it is more important than every shadow (Kursa
+    and Rudnicki 2010, Boruta). In contrast to Boruta, the importance is measured out of bag; all
+    features stay until the last round, so that the best shadow is always the best of equally many;
+    and the tests are made once, after the last round, so that no correction for repeated looks is
+    needed.
 
-    Boruta tests hits against one half. But rounds share the data: a feature without information
-    that looks like some in this sample does so in every round, and more rounds, or more trees,
-    make it the more certain, however small alpha is (`python -m benchmarks calibration --only
-    selection` counts how often). The default method therefore asks in how many rounds the best
-    shadow is as large. It is the stricter of the two: a weak feature is tentative rather than
-    confirmed.
+    Boruta tests the hits against one half. But all rounds share the data: a feature without
+    information that looks informative in this sample does so in every round, and more rounds or
+    more trees only make that more certain, however small alpha is (`python -m benchmarks
+    calibration --only selection` counts how often). The default method therefore asks in how many
+    rounds the best shadow is at least as important. It is the stricter of the two: a weak feature
+    is tentative rather than confirmed.
 
     Parameters
     ----------
     %(refitted)s
     method : {"maximum", "boruta"}, default="maximum"
-        "maximum": p = (1 + misses) / (1 + n_rounds), a maxT p-value: the best shadow is drawn
-        from the maximum without information, so p is adjusted for the number of features. "boruta":
+        "maximum": p = (1 + misses) / (1 + n_rounds), a maxT p-value. The best shadow is a draw of
+        the maximum without information, so p is adjusted for the number of features. "boruta":
         p is that of a two-sided binomial test of the hits against 1/2, adjusted for the number of
         features by Holm's method.
     alpha : float, default=0.05
-        A feature is confirmed where p <= alpha, and rejected where it is not and the binomial
-        test against 1/2 finds too few hits; else it is tentative.
+        A feature is confirmed if p <= alpha. Otherwise it is rejected if the binomial test against
+        1/2 finds too few hits, and tentative if not.
     n_rounds : int, default=99
-        Refits. "maximum" needs 1 / alpha - 1 at least.
+        Number of refits. "maximum" needs at least 1 / alpha - 1.
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
         the Brier score or squared error by default.
@@ -334,8 +333,8 @@ def select_features(
     Raises
     ------
     TypeError, ValueError
-        If too few rounds are asked for to confirm anything, the forest cannot be refitted (see
-        `Refits.of`), or what `measure` raises.
+        If the rounds are too few to confirm anything, if the forest cannot be refitted (see
+        `Refits.of`), or whatever `measure` raises.
 
     Examples
     --------

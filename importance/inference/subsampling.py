@@ -1,4 +1,4 @@
-"""Standard errors over data: what another sample of rows would change."""
+"""Standard errors of importances over data: how much another sample of rows would change them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,37 +24,38 @@ def over_data(
     """Importances with their standard error over data, by refits on subsamples of the rows.
 
     The delete-d jackknife of Ishwaran and Lu (2019): of n rows, b are drawn without replacement,
-    again and again, and each time the forest is refitted and measured. Their values differ from
-    that of the forest at hand, I, by the rows and by the trees of both. With m the mean of
-    (I_subsample - I)^2, and of the squared standard errors over trees t for the forest at hand
-    and u on average for the subsamples,
+    many times, and each time the forest is refitted and measured. The importances of these refits
+    differ from that of the given forest, I, because of the rows and because of the trees of both.
+    Let m be the mean of (I_subsample - I)^2, t the squared standard error over trees of the given
+    forest, and u its mean over the subsamples. Then
 
         SE^2 = b / (n - b) max(m - t - u, 0) + t.
 
-    So the trees count as those of the forest at hand, and more trees shrink only the last term.
-    (A measure without a standard error over trees has 0 for both: then m holds their variance.)
-    Deviations are taken from I and not from the mean over subsamples, as in the paper: on fewer
-    rows importances are smaller, and this makes up for the skewness of I, whose error is the
-    smaller the further I is below its mean. Unlike there b is n / 2 and not sqrt(n): on a few
-    rows a forest is hardly one. Coverage: `python -m benchmarks calibration --only "over data"`.
+    So the variance due to trees is that of the given forest, and more trees shrink only the last
+    term. (For a measure without a standard error over trees both t and u are 0, and m contains
+    their variance.) As in the paper, deviations are taken from I and not from the mean over
+    subsamples: on fewer rows importances are smaller, and this makes up for the skewness of I,
+    whose error is the smaller the further I is below its mean. Unlike in the paper, b is n / 2 and
+    not sqrt(n), because on a few rows a forest is hardly one. Coverage: `python -m benchmarks
+    calibration --only "over data"`.
 
     Parameters
     ----------
     %(refitted)s
     %(measure)s
     n_subsamples : int, default=50
-        Refits.
+        Number of refits.
     subsample : float, default=0.5
         Share of the rows, b / n.
     random_state : int, RandomState instance or None, default=None
-        Of the subsamples and the refits.
+        Seed of the subsamples and the refits.
     %(progress)s
 
     Returns
     -------
     Importances
-        `measure(forest, X, y)` with "over data" among `other_errors`: what another sample of as
-        many rows, and a forest grown on it, would change.
+        `measure(forest, X, y)` with "over data" added to `other_errors`: how much another sample of
+        as many rows, and a forest grown on it, would change the value.
 
     %(refit_errors)s
 
@@ -98,5 +99,5 @@ def over_data(
 
 
 def _tree_variance(found):
-    """Squared standard error over trees; 0 where the measure has none."""
+    """Squared standard error over trees; 0 if the measure has none."""
     return found.errors.get(OVER_TREES, np.zeros(len(found.values))) ** 2

@@ -1,4 +1,4 @@
-"""SHAP values: what each feature adds to the prediction of each row, exactly, and out of bag."""
+"""SHAP values, exact and optionally out of bag: each feature's contribution to each prediction."""
 
 from importance.shap.mean_absolute import falls_out_of_bag, mean_absolute_shap, rows_to_explain
 from importance.shap.result import ShapValues

@@ -1,4 +1,4 @@
-"""Trees with their cover: what share of the weight of a node went to each of its children.
+"""Trees with their cover: the share of a node's weight that went to each of its children.
 
     node               share             before
     0  x < 3           1                 1                  the root
@@ -6,8 +6,8 @@
     2  |  |- x < 2     0.5  of node 1    0.4 (x at 0)
     3  |  |  |- leaf   0.1  of node 2    1
 
-`before` is the product of the shares along the path at the earlier splits on the feature of the
-node, and 1 where there are none; `earlier` is how many splits stand above the last of them.
+`before` is the product of the shares that the earlier splits on the node's feature have along the
+path, 1 if there are none; `earlier` is the depth of the last of these splits.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,13 @@ from cart.primitives.threads import in_parts
 from cart.tree.nodes import LEAF, nodes_of
 from importance.core.used_features import Test, number_features
 
-_LEAST_NODES = 50_000  # for a thread
+_LEAST_NODES = 50_000  # per thread
 
 
 class CoveredTrees(NamedTuple):
-    """Trees one behind the other; tree t owns nodes start[t]:start[t + 1], which count from 0.
+    """Trees one after another; tree t has the nodes start[t]:start[t + 1], numbered from 0.
 
-    Features are numbered among those that a tree uses, which stand in `features` from start[t] on.
+    Features are numbered among those that a tree uses, which are in `features` from start[t] on.
     """
 
     start: np.ndarray  # (n_trees + 1,) int64
@@ -35,14 +35,14 @@ class CoveredTrees(NamedTuple):
     feature: np.ndarray  # (n_nodes,) int32: number among those used; 0 in a leaf
     threshold: np.ndarray  # (n_nodes,) float64
     missing_left: np.ndarray  # (n_nodes,) uint8
-    list_start: np.ndarray  # (n_nodes,) int64: of the subsets, in `lists`; -1
+    list_start: np.ndarray  # (n_nodes,) int64: start of the subset in `lists`; -1 if none
     lists: np.ndarray  # uint32: see cart.tree.packed.PackedWide
     share: np.ndarray  # (n_nodes,) float64: of the weight of the parent
     before: np.ndarray  # (n_nodes,) float64: see above
-    earlier: np.ndarray  # (n_nodes,) int32: see above; -1: there is none
-    mean: np.ndarray  # (n_nodes, n_outputs) float64: of the leaves below, by their cover
+    earlier: np.ndarray  # (n_nodes,) int32: see above; -1 if there is none
+    mean: np.ndarray  # (n_nodes, n_outputs) float64: mean of the leaves below, by their cover
     depth: np.ndarray  # (n_trees,) int64: splits on the longest path
-    distinct: np.ndarray  # (n_trees,) int64: most distinct features on a path
+    distinct: np.ndarray  # (n_trees,) int64: largest number of distinct features on a path
 
     @property
     def n_trees(self) -> int:
@@ -50,13 +50,13 @@ class CoveredTrees(NamedTuple):
 
     @property
     def base_values(self) -> np.ndarray:
-        """Mean of each tree by cover, (n_trees, n_outputs)."""
+        """Mean of each tree's leaves by cover, (n_trees, n_outputs)."""
         return self.mean[self.start[:-1]]
 
 
 @inline_kernel
 def tree_at(trees, t):
-    """One of the trees, as a structure of its own."""
+    """One of the trees, as CoveredTrees of its own."""
     first, end = trees.start[t], trees.start[t + 1]
     return CoveredTrees(
         trees.start[t : t + 2], trees.n_used[t : t + 1],
@@ -70,7 +70,7 @@ def tree_at(trees, t):
 
 @inline_kernel
 def test_of(tree, values, node):
-    """What the split of a node asks of rows that have these values of its feature."""
+    """The test of a node's split, for rows with these values of its feature."""
     return Test(
         values, tree.threshold[node], tree.missing_left[node] != 0, tree.list_start[node],
         tree.lists,
@@ -78,19 +78,19 @@ def test_of(tree, values, node):
 
 
 def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> CoveredTrees:
-    """Trees with their cover.
+    """Lay out trees together with their cover.
 
     Parameters
     ----------
     trees : list of objects with scikit-learn's node arrays
     values : slice
-        Which outputs, or classes, of the leaves are explained.
+        Which outputs, or classes, of the leaves to explain.
     n_jobs : int or None
 
     Raises
     ------
     ValueError
-        If a node weighs more than its parent or less than nothing: weights were negative.
+        If a node weighs less than nothing or more than its parent: weights were negative.
     """
     nodes = [nodes_of(tree) for tree in trees]
     sizes = [len(of.children_left) for of in nodes]
@@ -128,7 +128,7 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
 
 
 def _lists(trees, sizes):
-    """Where the subsets of the nodes begin, and the subsets, see `cart.tree.packed.PackedWide`."""
+    """Start of each node's subset, and all subsets, see `cart.tree.packed.PackedWide`."""
     starts, lists = [], [np.empty(0, np.uint32)]
     for tree, size in zip(trees, sizes, strict=True):
         start, listed = np.full(size, -1), lists[0]
@@ -142,10 +142,10 @@ def _lists(trees, sizes):
 
 @entry_kernel
 def _fill(trees, span, cover, number, scratch):
-    """Write what follows from the nodes of some trees; False where a weight is negative.
+    """Fill in what follows from the nodes of some trees; return False if a weight is negative.
 
-    `cover` has the weight of every node and its samples, `number` a place for each feature, all -1,
-    `scratch` three for every node of a tree.
+    `cover` holds the weight and the sample count of every node, `number` an entry of -1 for each
+    feature, and `scratch` three entries for every node of a tree.
     """
     is_right = True
     for t in range(span[0], span[1]):
@@ -163,8 +163,10 @@ def _fill(trees, span, cover, number, scratch):
 
 @inline_kernel
 def _share_out(tree, cover):
-    """Write the share of every node in the weight of its parent; of a parent of none, in its
-    samples. False where a share is not between 0 and 1."""
+    """Write the share of every node in the weight of its parent, or in its samples if that is 0.
+
+    Returns False if a share is not between 0 and 1.
+    """
     is_right = True
     tree.share[0] = 1.0
     for node in range(cover.shape[0]):
@@ -183,10 +185,10 @@ def _share_out(tree, cover):
 
 @inline_kernel
 def _follow_paths(tree, scratch):
-    """Write `before` and `earlier`, and the most splits and distinct features on a path."""
+    """Write `before`, `earlier`, and the most splits and distinct features on any path."""
     parent, n_splits, n_distinct = scratch
     parent[0], n_splits[0], n_distinct[0] = -1, 0, 0
-    for node in range(tree.feature.shape[0]):  # children stand behind their parents
+    for node in range(tree.feature.shape[0]):  # children come after their parents
         tree.depth[0] = max(tree.depth[0], n_splits[node])
         tree.distinct[0] = max(tree.distinct[0], n_distinct[node])
         tree.before[node], tree.earlier[node] = 1.0, -1
@@ -207,7 +209,7 @@ def _follow_paths(tree, scratch):
 
 @inline_kernel
 def _take_means(tree):
-    """Write the mean of the leaves below each split, by their cover."""
+    """Write the mean of the leaves below each split, by cover."""
     for node in range(tree.feature.shape[0] - 1, -1, -1):
         left, right = np.int64(tree.children[node, 0]), np.int64(tree.children[node, 1])
         if left != LEAF:

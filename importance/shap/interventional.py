@@ -1,18 +1,19 @@
-"""Interventional SHAP values of trees: a row against every row of reference, exactly.
+"""Interventional SHAP values of trees: each row against every reference row, exactly.
 
-With the features S of the row x and all others of the reference z, a leaf is reached or not. On
-every path a feature is in one of three states: x and z pass all its conditions (BOTH), or one alone
-does. A leaf of value v with a features of x alone and b of z alone gives, v times,
+Take the features in a set S from the row x and all others from the reference z; then a leaf is
+either reached or not. On every path a feature is in one of three states: both x and z pass all of
+its conditions (BOTH), or only x does, or only z does. A leaf of value v whose path has a features
+of x alone and b of z alone contributes, times v,
 
     (a - 1)! b! / (a + b)!   to each of the a,     -a! (b - 1)! / (a + b)!   to each of the b
 
-(the same integral as in `path_dependent`, with shares that are 0 or 1). Only where x and z part is
-there more than one way to go:
+(the same integral as in `path_dependent`, with shares of 0 or 1). There is more than one way to go
+only where x and z part:
 
                   split on j, BOTH: x goes left, z right
                  /                                      \
     state of j: x alone                         state of j: z alone
-    what comes up for x: to phi_j               what comes up for z: from phi_j
+    add what comes up for x to phi_j            subtract what comes up for z from phi_j
 """
 
 from typing import NamedTuple
@@ -29,20 +30,20 @@ BOTH, ROW_ALONE, REFERENCE_ALONE = 0, 1, 2
 
 
 class Partings(NamedTuple):
-    """The splits of the path at hand at which row and reference parted, and what came up there."""
+    """The splits on the current path where row and reference part, and the sums from below them."""
 
     feature: np.ndarray  # (n_distinct,) int64: its number among those used
     other: np.ndarray  # (n_distinct,) int64: the child that the reference goes to
-    has_turned: np.ndarray  # (n_distinct,) bool: is that child being visited?
+    has_turned: np.ndarray  # (n_distinct,) bool: whether that child is being visited
     came_up: np.ndarray  # (n_distinct + 1, 2, n_outputs) float64: for row and reference; the last
-    # is what comes up at the moment
+    # entry is what comes up at the moment
     state: np.ndarray  # (n_used,) int8
     share: np.ndarray  # (n_distinct + 1, n_distinct + 1) float64: (a - 1)! b! / (a + b)!
     phi: np.ndarray  # (n_used, n_outputs, n_rows) float64: of the tree
 
     @classmethod
     def create(cls, trees: CoveredTrees, n_rows: int) -> "Partings":
-        """For as many rows, or fewer."""
+        """Buffers for up to `n_rows` rows."""
         n, n_outputs = int(trees.distinct.max()), trees.mean.shape[1]
         n_used = int(trees.n_used.max())
         mine, others = np.ogrid[: n + 1, : n + 1]
@@ -56,7 +57,7 @@ class Partings(NamedTuple):
 
 @kernel
 def explain_tree_against(tree, columns, rows, references, partings):
-    """Write phi of one tree, the mean over references, of some rows into partings.phi.
+    """Write phi of one tree for some rows, averaged over references, into partings.phi.
 
     Parameters
     ----------
@@ -81,9 +82,9 @@ def explain_tree_against(tree, columns, rows, references, partings):
 
 @inline_kernel
 def _explain_pair(tree, row, reference, partings, i):
-    """Add to the phi of row i what it has against one reference."""
+    """Add to phi of row i its contributions against one reference."""
     node = np.int64(0)
-    n, n_of_row = 0, 0  # partings on the path, and features of the row alone
+    n, n_of_row = 0, 0  # partings on the path, and how many of them have the state ROW_ALONE
     n_outputs = tree.mean.shape[1]
     came_up = partings.came_up[partings.feature.shape[0]]
     while True:
@@ -125,7 +126,7 @@ def _explain_pair(tree, row, reference, partings, i):
 
 @inline_kernel
 def _child_of(tree, node, sample):
-    """Where a sample, a table by columns and the number of a row, goes on."""
+    """The child that a sample goes to; a sample is a table by columns and a row number."""
     columns, row = sample
     test = test_of(tree, columns[tree.features[tree.feature[node]]], node)
     return np.int64(tree.children[node, np.int64(not goes_left(test, row))])
@@ -133,7 +134,7 @@ def _child_of(tree, node, sample):
 
 @entry_kernel
 def add_reference_values(trees, references, total):
-    """Add the value of every tree at each reference to total, (n_trees, n_outputs)."""
+    """Add the value of every tree at each reference to `total`, (n_trees, n_outputs)."""
     for t in range(trees.depth.shape[0]):
         tree = tree_at(trees, t)
         for z in range(references.shape[1]):

@@ -1,4 +1,4 @@
-"""Mean of |SHAP| as an importance, of all rows or a sample of them, in and out of bag."""
+"""Mean |SHAP| as an importance, over all rows or a sample of them, with all trees or out of bag."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from importance.core.result import Importances, mean_and_error
 from importance.shap.values import EVERYONE, explain, forest_or_tree, trees_out_of_bag
 
 MAX_ROWS = 1_000
-FALL = 0.1  # of the value: less is not worth a word
+FALL = 0.1  # share of the value below which a fall is not reported
 REACH = 2.0  # standard errors within which a fall may be chance
 
 
@@ -20,7 +20,7 @@ def mean_absolute_shap(
     forest: Any, X: Any, *, out_of_bag: bool = False, max_rows: int = MAX_ROWS,
     n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """Mean of |SHAP| over rows (path-dependent), of classes the sum.
+    """Mean of |SHAP| over rows (path-dependent), summed over classes.
 
     Parameters
     ----------
@@ -28,19 +28,19 @@ def mean_absolute_shap(
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table the forest was fitted on.
     out_of_bag : bool, default=False
-        Explain each row by the trees that have not seen it.
+        Explain each row only by the trees for which it is out of bag.
     max_rows : int, default=1000
-        Explain so many, evenly spaced; `unit` says of how many.
+        Explain at most this many rows, evenly spaced; `unit` says how many.
     n_jobs : int, default=None
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
     verbose, callback
-        See `cart.primitives.progress.ProgressReporter`; a step is a part of the rows and trees.
+        See `cart.primitives.progress.ProgressReporter`; a step is one part of the rows and trees.
 
     Returns
     -------
     Importances
-        The standard error is over the rows explained, or over groups of them that the forest draws
-        whole (`fit(..., groups=)`); there is no `per_tree`.
+        The standard error is over the explained rows, or over the groups of them that the forest
+        draws as a whole (`fit(..., groups=)`). There is no `per_tree`.
 
     Raises
     ------
@@ -65,24 +65,26 @@ def mean_absolute_shap(
 
 
 def rows_to_explain(n_samples: int, max_rows: int = MAX_ROWS) -> np.ndarray:
-    """At most so many rows of a table, evenly spaced."""
+    """Numbers of at most `max_rows` rows of a table, evenly spaced."""
     return np.arange(n_samples)[:: -(-n_samples // max_rows)]
 
 
 def falls_out_of_bag(
     inside: Importances, outside: Importances, units: np.ndarray | None = None
 ) -> np.ndarray:
-    """Which features have clearly less |SHAP| out of bag, by at least a tenth, (n_features,) bool.
+    """Whether |SHAP| is clearly smaller out of bag, by at least a tenth, (n_features,) bool.
 
-    Differences are taken row by row. Fewer trees explain a row out of bag, and their mean is larger
-    by chance, so that a fall is seldom chance; how seldom, `python -m benchmarks shap` says.
+    Differences are taken row by row. Out of bag, fewer trees explain a row, which makes the mean
+    |SHAP| larger by chance, so a fall is seldom chance; `python -m benchmarks shap` measures how
+    seldom.
 
     Parameters
     ----------
     inside, outside : Importances
-        Of the same rows, see `mean_absolute_shap`.
+        Importances of the same rows, see `mean_absolute_shap`.
     units : ndarray of shape (n_rows,), int64, optional
-        Numbers from 0 of what these rows are of, such as persons; rows of one go together.
+        Which unit, such as a person, each row belongs to, numbered from 0. Rows of a unit are not
+        treated as independent.
     """
     assert inside.per_row is not None
     assert outside.per_row is not None

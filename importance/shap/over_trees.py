@@ -1,4 +1,4 @@
-"""Sums over trees of the SHAP values of a table: blocks of rows over threads, batches of trees."""
+"""SHAP values of a table, summed over trees: threads take blocks of rows, batches of trees."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,16 +16,16 @@ from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
 from importance.shap.path_dependent import N_LANES, Fixed, Levels, Rules, explain_tree
 
-_BLOCK = 192  # rows that walk together: what is known on the lower levels stays in the cache
-_BATCH_NODES = 200_000  # of trees, as often as they are walked, between two looks at Ctrl-C
+_BLOCK = 192  # rows that walk together: few enough for their lower levels to stay in the cache
+_BATCH_NODES = 200_000  # nodes of trees, counted per walk, between two checks for Ctrl-C
 
 
 class Sums(NamedTuple):
-    """Sums over the trees that explain a row."""
+    """Sums over the trees that explain each row."""
 
     total: np.ndarray  # (n_samples, n_features, n_outputs) float64
     squares: np.ndarray  # the same shape
-    pairs: np.ndarray  # (n_samples, n_features, n_features, n_outputs) float64; no rows: not asked
+    pairs: np.ndarray  # (n_samples, n_features, n_features, n_outputs) float64; empty: not asked
 
     @classmethod
     def create(cls, shape: tuple[int, int, int], has_pairs: bool) -> "Sums":
@@ -34,23 +34,23 @@ class Sums(NamedTuple):
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(pairs))
 
     def fill(self, block: "Block") -> None:
-        """Write what was found of the rows of a block."""
+        """Copy the sums of a block to its rows."""
         n = len(block.rows)
         self.total[block.rows] = block.total[..., :n].transpose(2, 0, 1)
         self.squares[block.rows] = block.squares[..., :n].transpose(2, 0, 1)
 
 
 class Block(NamedTuple):
-    """Rows that are explained together, by columns, and sums over their trees.
+    """Rows that are explained together, stored by column, and sums over their trees.
 
-    Columns are filled up to whole vectors.
+    Columns are padded to whole vectors.
     """
 
     rows: np.ndarray  # (n_rows,) int64
     columns: np.ndarray  # (n_features, n_lanes) float64
-    may_miss: np.ndarray  # (n_features,) bool: are values of a column missing?
+    may_miss: np.ndarray  # (n_features,) bool: whether a column has missing values
     takes: np.ndarray  # (n_trees, n_samples) bool: which trees explain a row; no rows: all do
-    mine: np.ndarray  # (n_rows,) int64: room for the places of those of one tree
+    mine: np.ndarray  # (n_rows,) int64: scratch for the positions of the rows of one tree
     total: np.ndarray  # (n_features, n_outputs, n_lanes) float64
     squares: np.ndarray  # the same shape
 
@@ -69,19 +69,19 @@ def sum_over_trees(
     trees: CoveredTrees, X: np.ndarray, background: np.ndarray | None, takes: np.ndarray,
     interactions: bool, n_jobs: int | None, watch: Callable[[int], ProgressReporter],
 ) -> Sums:  # fmt: skip
-    """The SHAP values of every row, summed over trees; the same for every `n_jobs`.
+    """SHAP values of every row, summed over trees; the result does not depend on `n_jobs`.
 
     Parameters
     ----------
     trees : CoveredTrees
     X, background : ndarray of shape (n_samples, n_features), float64
-        Path-dependent values where there is no background.
+        Values are path-dependent if `background` is None.
     takes : ndarray of shape (n_trees, n_samples), bool
-        Which trees explain a row; without rows, all do.
+        Which trees explain a row; all do if it has no rows.
     interactions : bool
     n_jobs : int or None
     watch : callable
-        `watch(n_steps)` gives the reporter.
+        `watch(n_steps)` returns the reporter.
     """
     references = X[:0].T if background is None else background.T
     references = np.ascontiguousarray(references, dtype=np.float64)
@@ -115,9 +115,9 @@ def sum_over_trees(
 
 
 def _for_each(work, blocks, n_threads, is_over):
-    """Work on all blocks in threads; by Ctrl-C they end what they are at, and no more.
+    """Work on all blocks in threads; after Ctrl-C they finish the current batch and stop.
 
-    One thread is another one, too: Ctrl-C is raised where Python code runs.
+    Even a single thread is a separate one: Ctrl-C is raised where Python code runs.
     """
     left = deque((block,) for block in blocks)
 
@@ -129,7 +129,7 @@ def _for_each(work, blocks, n_threads, is_over):
 
 
 def _blocks(n_rows: int, n_threads: int) -> Iterator[np.ndarray]:
-    """Rows in parts of about the same size, as many for each thread."""
+    """Rows in parts of about equal size, equally many for each thread."""
     n_parts = -(-n_rows // (_BLOCK * n_threads)) * n_threads
     size = -(-n_rows // (n_parts * N_LANES)) * N_LANES
     for first in range(0, n_rows, size):
@@ -137,7 +137,7 @@ def _blocks(n_rows: int, n_threads: int) -> Iterator[np.ndarray]:
 
 
 def _batches(trees: CoveredTrees, n_walks: int) -> Iterator[np.ndarray]:
-    """First tree and end of some trees at a time, each walked so often."""
+    """First tree and end of batches of trees, each of which is walked `n_walks` times."""
     first = 0
     for end in range(1, trees.n_trees + 1):
         is_full = trees.start[end] - trees.start[first] >= _BATCH_NODES / n_walks
@@ -148,7 +148,7 @@ def _batches(trees: CoveredTrees, n_walks: int) -> Iterator[np.ndarray]:
 
 @inline_kernel
 def _take_rows(block, t):
-    """Write the places of those rows of a block that tree t explains; return how many they are."""
+    """Write the positions of the block's rows that tree t explains; return how many there are."""
     n = 0
     for i in range(block.rows.shape[0]):
         block.mine[n] = i
@@ -158,7 +158,7 @@ def _take_rows(block, t):
 
 @inline_kernel
 def _set_values(tree, block, n, levels):
-    """Write the values of the rows of a tree, the last one up to whole vectors; return how many."""
+    """Write the values of a tree's rows, repeating the last up to whole vectors; return these."""
     n_vectors = (n + N_LANES - 1) // N_LANES
     for j in range(tree.features.shape[0]):
         column, value = block.columns[tree.features[j]], levels.value[j]
@@ -181,7 +181,7 @@ def _add_to(lanes, i, phi, total, squares):
 
 @inline_kernel
 def _add(tree, block, n, phi):
-    """Add what a tree says of its rows."""
+    """Add the phi of a tree to the sums of its rows."""
     for j in range(tree.features.shape[0]):
         for k in range(phi.shape[1]):
             total, squares = block.total[tree.features[j], k], block.squares[tree.features[j], k]
@@ -197,8 +197,11 @@ def _add(tree, block, n, phi):
 
 @entry_kernel
 def _add_path_dependent(trees, span, block, rules, levels, sums):
-    """The values; and, where pairs are asked for, half of them with each feature there less half of
-    them without it."""
+    """Add path-dependent values and, if asked for, pairs.
+
+    The pairs of a feature are half the values with it always present, minus half of those with it
+    always absent.
+    """
     for t in range(span[0], span[1]):
         tree, n = tree_at(trees, t), _take_rows(block, t)
         if n == 0:

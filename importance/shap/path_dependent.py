@@ -1,27 +1,27 @@
-"""Path-dependent SHAP values of trees by quadrature: each node is met once, by many rows at once.
+"""Path-dependent SHAP values of trees by quadrature: many rows visit each node together, once.
 
-For a leaf of value v let o_i be 1 where the row passes all conditions on feature i of its path,
+For a leaf of value v let o_i be 1 if the row passes all conditions on feature i along its path,
 else 0, and r_i the product of the shares of cover at these splits. By Owen's multilinear extension
 
     phi_j = v * integral over p in [0, 1] of (o_j - r_j) * product over i != j of f_i,
     f_i = p o_i + (1 - p) r_i,
 
-of which Gauss-Legendre points p give the integral exactly. Down the tree goes the product of all
-f_i; up come the sums over the leaves below of v times their products. A split on j replaces f_j,
-and phi_j gets the sum that comes up times the change of (o_j - r_j) / f_j:
+which a Gauss-Legendre rule with enough points p integrates exactly. The product of all f_i is
+passed down the tree; the sums, over the leaves below, of v times their products come up. A split on
+j replaces f_j, and adds to phi_j the sum that comes up times the change of (o_j - r_j) / f_j:
 
-    PASSED      o_j stays 1     f_j = p + (1 - p) r_j     the same for all rows that do so: made
-    FAILED      o_j becomes 0   f_j =     (1 - p) r_j     once per node, points as lanes
-    FAILED_ERE  o_j is 0        f_j *= share              nothing changes for j
+    PASSED      o_j stays 1     f_j = p + (1 - p) r_j     the same for all such rows: computed
+    FAILED      o_j becomes 0   f_j =     (1 - p) r_j     once per node, with points as lanes
+    FAILED_ERE  o_j was 0       f_j *= share              nothing changes for j
 
-Rows that passed are divided by no less than p; products only shrink, so that an underflow loses
-what is below the smallest number. Level by level there are, with the rows as lanes of vectors:
+For rows that passed, the divisor is at least p. Products only shrink, so an underflow loses only
+what is below the smallest float. The arrays of each level have rows as the lanes of vectors:
 
-    way      [ 0  1  1  2  0  ... ]     left, right, FAILED_ERE: at the split of the level
-    product  [ .  .  .  .  .  ... ]     a line per point
-    came_up  [ .  .  .  .  .  ... ]     a line per side, output and point: of the child there
+    way      [ 0  1  1  2  0  ... ]     left, right or FAILED_ERE at the split of the level
+    product  [ .  .  .  .  .  ... ]     one line per point
+    came_up  [ .  .  .  .  .  ... ]     one line per side, output and point: from the child there
 
-Leaves are not visited: what they send up is the product of their parent, times a factor.
+Leaves are not visited: what they send up is their parent's product times a factor.
 """
 
 from typing import NamedTuple
@@ -35,23 +35,23 @@ from cart.tree.nodes import LEAF
 from importance.core.used_features import goes_left
 from importance.shap.covered_trees import CoveredTrees, test_of
 
-N_LANES = 16  # rows to a vector: two registers share what is the same for all rows
+N_LANES = 16  # rows per vector: two registers share what is the same for all rows
 MOST_POINTS = 8  # that are carried down a tree at once
 FAILED_ERE = 2
 
 
 class Rules(NamedTuple):
-    """A rule of Gauss and Legendre for every tree.
+    """A Gauss-Legendre rule for every tree.
 
-    Tree t has parts first[t]:end[t] of n_points[t] points; each walks down the tree by itself.
-    Lines are filled up with points that have no weight.
+    Tree t has the parts first[t]:end[t] with n_points[t] points each; every part walks down the
+    tree by itself. Lines are padded with points of weight 0.
     """
 
     first: np.ndarray  # (n_trees,) int64
     end: np.ndarray  # (n_trees,) int64
     n_points: np.ndarray  # (n_trees,) int64
     point: np.ndarray  # (n_parts, MOST_POINTS) float64: strictly between 0 and 1
-    weight: np.ndarray  # (n_parts, MOST_POINTS) float64: of a rule they sum to 1
+    weight: np.ndarray  # (n_parts, MOST_POINTS) float64: sum to 1 over the parts of a rule
     per_rest: np.ndarray  # (n_parts, MOST_POINTS) float64: 1 / (1 - point)
 
     @classmethod
@@ -66,8 +66,11 @@ class Rules(NamedTuple):
 
 
 def _gauss_legendre(n_factors):
-    """How many points a part has, and points, weights and `per_rest` of the rule that is exact for
-    products of fewer than `n_factors` linear factors: n points are exact up to degree 2 n - 1."""
+    """The rule that is exact for products of fewer than `n_factors` linear factors.
+
+    Returns the number of points of a part, and `point`, `weight` and `per_rest` of `Rules`. A rule
+    of n points is exact up to degree 2 n - 1.
+    """
     n_points = max(1, (n_factors + 1) // 2)
     n_parts = -(-n_points // MOST_POINTS)
     n_points = -(-n_points // n_parts)
@@ -79,33 +82,33 @@ def _gauss_legendre(n_factors):
 
 
 class Fixed(NamedTuple):
-    """A feature that is always there, or never, and has no share: for interactions."""
+    """A feature that is always present, or always absent, and gets no share: for interactions."""
 
     feature: int  # its number among those that the tree uses; -1: none
     is_present: bool
 
 
 class Levels(NamedTuple):
-    """What is known of the rows on the path at hand, level by level."""
+    """State of the rows on the current path, level by level."""
 
     node: np.ndarray  # (n_levels,) int64
-    side: np.ndarray  # (n_levels + 2,) int64: of the child that is visited
-    way: np.ndarray  # (n_levels + 2, n_rows) float64: 0: left, 1: right, or FAILED_ERE; then those
-    # of an earlier split that all rows have passed, and of one that all have failed
+    side: np.ndarray  # (n_levels + 2,) int64: of the child being visited
+    way: np.ndarray  # (n_levels + 2, n_rows) float64: 0 (left), 1 (right), or FAILED_ERE; the last
+    # two stand for an earlier split that all rows passed, and one that all failed
     product: np.ndarray  # (n_levels, n_points, n_rows) float64
-    came_up: np.ndarray  # (n_levels, 2, n_outputs, n_points, n_rows) float64: from the node, which
-    # is a left child, or a right one
+    came_up: np.ndarray  # (n_levels, 2, n_outputs, n_points, n_rows) float64: from the level's
+    # node; axis 1: whether it is a left or a right child
     factor: np.ndarray  # (n_levels, 2, 3, MOST_POINTS) float64: by side of the child, and way
     change: np.ndarray  # (n_levels, 2, 2, MOST_POINTS) float64: times the weight of the point
-    settled: np.ndarray  # (n_levels, n_outputs, 5, MOST_POINTS) float64: of leaves, for a product:
-    # what comes up, by way, and what phi gets, left and right
+    settled: np.ndarray  # (n_levels, n_outputs, 5, MOST_POINTS) float64: of leaves, per product:
+    # what comes up, by way (3 lines), and what phi gets, left and right (2 lines)
     value: np.ndarray  # (n_used, n_rows) float64: of the features used
-    may_miss: np.ndarray  # (n_used,) bool: may any of these be missing?
+    may_miss: np.ndarray  # (n_used,) bool: whether any of these may be missing
     phi: np.ndarray  # (n_used, n_outputs, n_rows) float64: of the tree
 
     @classmethod
     def create(cls, trees: CoveredTrees, rules: Rules, n_rows: int) -> "Levels":
-        """For so many rows, a multiple of N_LANES, or fewer."""
+        """Buffers for up to `n_rows` rows, a multiple of N_LANES."""
         n_levels, n_used = max(1, int(trees.depth.max())), int(trees.n_used.max())
         n_points, n_outputs = int(rules.n_points.max()), trees.mean.shape[1]
         way, side = _room(n_levels + 2, n_rows), np.zeros(n_levels + 2, np.int64)
@@ -120,7 +123,7 @@ class Levels(NamedTuple):
 
 
 def _room(*shape):
-    """An array that begins where a line of the cache does: vectors lie in one."""
+    """An uninitialised array that starts at a cache line, so that no vector spans two lines."""
     size = int(np.prod(shape))
     room = np.empty(size + 7)
     first = -room.ctypes.data // 8 % 8
@@ -137,7 +140,7 @@ def _find_way(lanes, i, value, threshold, earlier, side, way):
 
 @on_lanes(MOST_POINTS)
 def _fill_factors(lanes, point, weight, per_rest, before, left, right, factor, change):
-    """What the ways to both children do to the factor of the feature, the same for all rows."""
+    """Factors and changes of the split feature for both children; the same for all rows."""
     p, weight, per_rest = lanes.load(point), lanes.load(weight), lanes.load(per_rest)
     one = p * 0.0 + 1.0
     per_old = one / (p + (one - p) * before)
@@ -156,7 +159,7 @@ def _fill_factors(lanes, point, weight, per_rest, before, left, right, factor, c
 
 @on_lanes(MOST_POINTS)
 def _settle(lanes, factor, change, left, right, settled):
-    """What leaves of these values, 0 where a child is none, make of a product."""
+    """Effect of leaf children with these values (0 if a child is no leaf) per unit of product."""
     for way in range(3):
         of_left = lanes.load(factor, way) * left
         of_right = lanes.load(factor, 3 + way) * right
@@ -168,7 +171,7 @@ def _settle(lanes, factor, change, left, right, settled):
 
 
 def _choose(lanes, way, table, point, first=0):
-    """An item of a table for every lane, by its way."""
+    """For every lane, the item of a table that belongs to its way."""
     left, right, ere = (
         lanes.same(table, point + (first + line) * MOST_POINTS) for line in range(3)
     )
@@ -176,13 +179,13 @@ def _choose(lanes, way, table, point, first=0):
 
 
 def _choose_change(lanes, way, table, point, first=0):
-    """The same, with nothing for those that failed before."""
+    """Like `_choose`, with 0 for lanes that failed before."""
     left, right = (lanes.same(table, point + (first + line) * MOST_POINTS) for line in range(2))
     return lanes.where(way > 1.5, 0.0, lanes.where(way > 0.5, right, left))
 
 
 def _at_points(lanes, i, n_points, n_vectors, step, *carried):
-    """`step(point, place, *carried)` for every point; `place` is that of a vector in its line."""
+    """Run `step(point, place, *carried)` for every point; `place` is vector i in its line."""
     i, n_points, n_vectors = (lanes.number(number) for number in (i, n_points, n_vectors))
 
     def at_point(point, *carried):
@@ -193,7 +196,7 @@ def _at_points(lanes, i, n_points, n_vectors, step, *carried):
 
 @on_lanes(N_LANES)
 def _send(lanes, i, n_points, n_vectors, way, factor, product, sent):
-    """Send the product to a child."""
+    """Write the product that is passed to a child."""
     way = lanes.load(way, i)
 
     def send(point, at):
@@ -205,7 +208,7 @@ def _send(lanes, i, n_points, n_vectors, way, factor, product, sent):
 
 @on_lanes(N_LANES)
 def _close_leaves(lanes, i, n_points, n_vectors, way, settled, product, total, phi):
-    """Let come up what two leaves do."""
+    """Write what comes up from two leaf children, and add to phi."""
     way = lanes.load(way, i)
 
     def add(point, at, phi):
@@ -219,7 +222,7 @@ def _close_leaves(lanes, i, n_points, n_vectors, way, settled, product, total, p
 
 @on_lanes(N_LANES)
 def _close_leaf(lanes, i, n_points, n_vectors, way, settled, product, change, came_up, total, phi):
-    """Let come up what a leaf does, and what came up from the other child."""
+    """Write what comes up from a leaf child and from the other child, and add to phi."""
     way = lanes.load(way, i)
 
     def add(point, at, phi):
@@ -234,7 +237,7 @@ def _close_leaf(lanes, i, n_points, n_vectors, way, settled, product, change, ca
 
 @on_lanes(N_LANES)
 def _close_splits(lanes, i, n_points, n_vectors, way, change, from_left, from_right, total, phi):
-    """Let come up what came up from two children."""
+    """Write what comes up from two children that are splits, and add to phi."""
     way = lanes.load(way, i)
 
     def add(point, at, phi):
@@ -249,18 +252,18 @@ def _close_splits(lanes, i, n_points, n_vectors, way, change, from_left, from_ri
 
 @kernel
 def explain_tree(tree, rules, t, fixed, levels, n_vectors):
-    """Write phi of one tree into levels.phi, of the rows whose values are in levels.value.
+    """Write phi of one tree, for the rows whose values are in levels.value, into levels.phi.
 
     Parameters
     ----------
     tree : CoveredTrees of one tree
     rules : Rules
-        That of the tree is number t.
+        The tree's rule has number t.
     t : int
     fixed : Fixed
     levels : Levels
     n_vectors : int
-        As many rows as these have lanes.
+        Number of vectors; their lanes are the rows.
     """
     for j in range(tree.features.shape[0]):
         for k in range(tree.mean.shape[1]):
@@ -279,7 +282,7 @@ def explain_tree(tree, rules, t, fixed, levels, n_vectors):
 
 @inline_kernel
 def _walk(tree, points, fixed, levels, n_points, n_vectors):
-    """Add to levels.phi, depth first, what a part of the points says."""
+    """Add to levels.phi, depth first, the contribution of one part of the points."""
     d = 0
     levels.node[0] = 0
     levels.side[0] = 0
@@ -314,7 +317,7 @@ def _is_leaf(tree, node):
 
 @inline_kernel
 def _enter(tree, points, fixed, levels, d, n_vectors):
-    """See which way the rows go at the node of a level, and what that does."""
+    """Find which way the rows go at the node of a level, and its factors and changes."""
     node = levels.node[d]
     j = np.int64(tree.feature[node])
     earlier = np.int64(tree.earlier[node])
@@ -348,7 +351,7 @@ def _enter(tree, points, fixed, levels, d, n_vectors):
 
 @inline_kernel
 def _close(tree, levels, d, n_points, n_vectors):
-    """Let come up what comes from both children of the node of a level."""
+    """Combine what comes up from both children of the node of a level."""
     node = levels.node[d]
     j = np.int64(tree.feature[node])
     left, right = _is_leaf(tree, tree.children[node, 0]), _is_leaf(tree, tree.children[node, 1])

@@ -1,7 +1,7 @@
-"""Pictures of SHAP values: a beeswarm of all rows, bars, dependence on one feature, one row.
+"""Plots of SHAP values: beeswarm of all rows, bars, dependence on one feature, a single row.
 
-As in `importance.core.plots` every function draws on an axes of matplotlib, which it imports when
-called, and a new figure is as tall as its features need to be read.
+As in `importance.core.plots`, every function draws on a matplotlib axes and imports matplotlib only
+when called; a new figure is tall enough for its features to be readable.
 """
 
 from numbers import Integral
@@ -14,27 +14,27 @@ from importance.core.numbers import significant
 from importance.core.ordering import leading
 
 UP, DOWN = "#c44e52", base.COLOR
-MOST_LABELS, MOST_LETTERS = 30, 50  # of categories; of their names side by side
+MOST_LABELS, MOST_LETTERS = 30, 50  # category labels; letters of their names side by side
 
 
 def plot_bar(found: Any, ax: Any = None, max_features: int = 30) -> Any:
-    """Bars of mean |value|, with a standard error; see `importance.core.plots.plot_bars`."""
+    """Bars of mean |value| with standard errors; see `importance.core.plots.plot_bars`."""
     return base.plot_bars(found.mean_abs(), ax=ax, max_features=max_features)
 
 
 def plot_beeswarm(
     found: Any, ax: Any = None, max_features: int = 20, max_rows: int = 1000, label: Any = None
 ) -> Any:
-    """A swarm for every feature: a dot is a row, coloured by the feature's value.
+    """A swarm for every feature: each dot is a row, coloured by the feature's value.
 
     Parameters
     ----------
     found : ShapValues
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=20
-        Leave out all but so many with the largest mean |value|.
+        Show only this many features, those with the largest mean |value|.
     max_rows : int, default=1000
-        Draw so many rows, evenly spaced.
+        Draw at most this many rows, evenly spaced.
     label : label of a class, default=None
         See `ShapValues.of_class`.
 
@@ -60,7 +60,7 @@ def plot_beeswarm(
 def plot_dependence(
     found: Any, feature: Any, ax: Any = None, color_by: Any = None, label: Any = None
 ) -> Any:
-    """Values of one feature over the feature itself, a dot a row.
+    """SHAP values of one feature against the feature's values, one dot per row.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def plot_dependence(
         Position or name.
     ax : matplotlib.axes.Axes, optional
     color_by : int or str, default=None
-        Another feature, for the colours.
+        Another feature, which colours the dots.
     label : label of a class, default=None
         See `ShapValues.of_class`.
 
@@ -108,7 +108,7 @@ def plot_dependence(
 def plot_waterfall(
     found: Any, row: int = 0, ax: Any = None, max_features: int = 15, label: Any = None
 ) -> Any:
-    """From the base value to the prediction of one row, feature by feature, the largest on top.
+    """From the base value to one row's prediction, feature by feature, the largest on top.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def plot_waterfall(
     row : int, default=0
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=15
-        Draw all others as one bar.
+        Draw all further features as one bar.
     label : label of a class, default=None
         See `ShapValues.of_class`.
 
@@ -127,7 +127,7 @@ def plot_waterfall(
     Raises
     ------
     ValueError
-        If there is no such row, or it was never out of bag.
+        If there is no such row, or if it was never out of bag.
     """
     values = found.of_class(label)
     if not isinstance(row, Integral) or not -len(values) <= row < len(values):
@@ -159,7 +159,7 @@ def plot_waterfall(
             f"{sign}{significant(step)}", (end, place), xytext=(offset, 0),
             textcoords="offset points", ha=side, va="center", fontsize=8,
         )  # fmt: skip
-    ax.use_sticky_edges = False  # bars begin anywhere: the margin is room for their labels
+    ax.use_sticky_edges = False  # bars begin anywhere: keep a margin for their labels
     ax.margins(x=0.2)
     base.name_bars(ax, names, start)
     ax.set_xlabel(f"base value {significant(start, 4)}, prediction {significant(ends[-1], 4)}")

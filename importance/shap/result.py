@@ -1,4 +1,4 @@
-"""What SHAP values are reported as: a value per row and feature, and what stands around them."""
+"""The result of `shap_values`: a value per row and feature, with plots and conversions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,29 +21,30 @@ BIAS = (
 
 @dataclass(frozen=True, eq=False)
 class ShapValues:
-    """What each feature adds to the prediction of each row.
+    """Contribution of each feature to the prediction of each row.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_classes), float64
-        Out of bag nan in rows that never were.
+        With `is_out_of_bag`, nan in rows that were never out of bag.
     base_value : float, or ndarray of shape (n_classes,)
-        The prediction where no feature is known; out of bag with a leading axis of rows.
+        The prediction if no feature is known; out of bag, with a leading axis of rows.
     standard_error : ndarray of the shape of `values`, float64
-        Of `values` over the T trees that explain a row, by squared deviations / T (T - 1); nan
-        where these are fewer than two.
+        Of `values`, over the T trees that explain a row: squared deviations divided by T (T - 1),
+        nan if T < 2.
     feature_names : ndarray of shape (n_features,), str
     classes : ndarray of shape (n_classes,), or None in regression
     n_trees : ndarray of shape (n_rows,), int64
         How many trees explain each row.
     data : array-like of shape (n_rows, n_features)
-        The rows, behind the steps of a pipeline.
+        The rows, after the steps of a pipeline.
     interactions : ndarray of shape (n_rows, n_features, n_features[, n_classes]), or None
-        Half of what two features do together beyond what they do alone, twice; on the diagonal the
+        Off the diagonal, half of what two features do together beyond what they do alone, so each
+        pair appears twice; on the diagonal the main effects. A row sums to its entry of `values`.
         main effects, so that a row adds up to `values`.
     is_out_of_bag : bool
     index : pandas.Index, or None
-        Names of the rows, where they came in a DataFrame.
+        Names of the rows, if X was a DataFrame.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class ShapValues:
 
     @property
     def prediction(self) -> np.ndarray:
-        """Base value plus all values: what the model predicts, (n_rows,) or (n_rows, n_classes)."""
+        """Base value plus all values: the model's prediction, (n_rows,) or (n_rows, n_classes)."""
         return self.base_value + self.values.sum(axis=1)
 
     @property
@@ -84,7 +85,7 @@ class ShapValues:
         Raises
         ------
         ValueError
-            If they were not asked for.
+            If interactions were not asked for.
         """
         if self.interactions is None:
             raise ValueError("There are no interactions: ask for them with interactions=True.")
@@ -92,12 +93,12 @@ class ShapValues:
         return self.interactions[:, diagonal, diagonal]
 
     def of_class(self, label: Any = None) -> np.ndarray:
-        """Values of one class, (n_rows, n_features); in regression there is nothing to choose.
+        """Values of one class, (n_rows, n_features); in regression all values.
 
         Parameters
         ----------
         label : label of a class, default=None
-            Of `classes`; the second of two by default.
+            One of `classes`; with two classes the second by default.
 
         Raises
         ------
@@ -112,12 +113,12 @@ class ShapValues:
         Parameters
         ----------
         label : a label of `classes`, default=None
-            None is the second of two.
+            One of `classes`; with two classes the second by default.
 
         Raises
         ------
         ValueError
-            If there is no such class, or several and none is named.
+            If there is no such class, or there are more than two and none is named.
         """
         if self.classes is None:
             if label is not None:
@@ -134,12 +135,12 @@ class ShapValues:
         return int(found[0])
 
     def mean_abs(self, per_row: bool = False) -> Importances:
-        """Mean of |value| over the rows, of classes the sum, with its standard error over rows.
+        """Mean of |value| over the rows, summed over classes, with its standard error over rows.
 
         Parameters
         ----------
         per_row : bool, default=False
-            Give `per_row` too: |value|.
+            Also return `per_row`: the |value| of each row.
 
         Returns
         -------
@@ -156,8 +157,10 @@ class ShapValues:
         )  # fmt: skip
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame: a row per row, by its name, a column per feature (per class and
-        feature)."""
+        """The values as a pandas.DataFrame with a row per row and a column per feature.
+
+        In classification there is a column per class and feature.
+        """
         import pandas as pd
 
         if self.classes is None:
@@ -168,7 +171,7 @@ class ShapValues:
         return pd.DataFrame(np.hstack(list(np.moveaxis(self.values, 2, 0))), self.index, columns)
 
     def to_explanation(self) -> Any:
-        """A shap.Explanation of the same, for the plots of that package.
+        """The values as a shap.Explanation, for the plots of that package.
 
         Raises
         ------
@@ -184,7 +187,7 @@ class ShapValues:
         )  # fmt: skip
 
     def table(self) -> np.ndarray:
-        """The rows as an array; of objects where columns are of different kinds."""
+        """The rows as an array, of dtype object if columns are of different kinds."""
         return self.data.toarray() if issparse(self.data) else np.asarray(self.data)
 
     @as_written
@@ -194,12 +197,12 @@ class ShapValues:
         Parameters
         ----------
         kind : {"beeswarm", "bar", "dependence", "waterfall"}, default="beeswarm"
-            All rows, feature by feature; mean |value|; the values of one feature over its own;
-            one row, feature by feature. See `importance.shap.plots` for the options.
+            Respectively: all rows by feature; mean |value|; the values of one feature against the
+            feature itself; one row by feature. See `importance.shap.plots` for the options.
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure by default.
         **options
-            Of the kind, such as `max_features`, or `label` of a class.
+            Options of that plot, such as `max_features`, or `label` of a class.
 
         Returns
         -------

@@ -27,13 +27,13 @@ def shap_values(
     interactions: bool = False, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> ShapValues:  # fmt: skip
-    """What each feature adds to the prediction of each row: SHAP values, exactly.
+    """Exact SHAP values: what each feature contributes to the prediction of each row.
 
-    The prediction of a row is shared out among the features by the Shapley value of the game in
-    which a feature that is left out is averaged over: with `background=None` a tree sends a row on
-    both sides of its splits, as the weight of the training rows went there (path-dependent,
-    Lundberg et al. 2020); else the feature takes the values of the reference rows, whatever the
-    others are (interventional). Values are those of the trees, averaged.
+    The prediction of a row is divided among the features by the Shapley value of a game in which
+    absent features are averaged over. With `background=None`, a tree sends a row down both sides of
+    a split on an absent feature, in proportion to the weight of the training rows (path-dependent,
+    Lundberg et al. 2020). Otherwise absent features take the values of the reference rows, whatever
+    the values of the others (interventional). The values of a forest are the mean over its trees.
 
     Parameters
     ----------
@@ -42,27 +42,27 @@ def shap_values(
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The rows to explain.
     background : array-like or sparse matrix of shape (n_references, n_features), default=None
-        Rows of reference; the time is that of rows times references.
+        Reference rows; the time is proportional to rows times references.
     out_of_bag : bool, default=False
-        Explain each row by the trees that have not seen it. X must be the table that the forest
-        was fitted on.
+        Explain each row only by the trees for which it is out of bag. X must be the table that the
+        forest was fitted on.
     interactions : bool, default=False
-        Give `interactions` too, for the path-dependent values. The time is that of the values times
-        twice the features of a tree, the memory that of rows times features squared.
+        Also return `interactions`, for path-dependent values. The time is multiplied by about twice
+        the number of features of a tree; the memory is that of rows times features squared.
     %(progress_of_parts)s
 
     Returns
     -------
     ShapValues
-        `values` summed over features plus `base_value` is the prediction (in classification the
-        class shares), with `out_of_bag=True` the out-of-bag one.
+        `base_value` plus the sum of `values` over features is the prediction (class shares in
+        classification), or the out-of-bag prediction with `out_of_bag=True`.
 
     Raises
     ------
     TypeError, ValueError
-        If the model is not one of ours or scikit-learn's, has several outputs, a loss matrix or
-        another vote than the mean, X does not fit it or, out of bag, is not its training table or
-        has no row that a tree has not seen.
+        If the model is not one of ours or scikit-learn's; if it has several outputs, a loss matrix
+        or another voting rule than the mean; if X does not fit it; or, out of bag, if X is not its
+        training table or no row is out of bag.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def shap_values(
 
 
 def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
-    """Which trees have not seen which row of their training table, (n_trees, n_samples) bool."""
+    """For which trees each training row is out of bag, (n_trees, n_samples) bool."""
     if hasattr(model, "tree_"):
         raise ValueError("out_of_bag=True is for forests: a single tree has seen all its rows.")
     fitted = fitted_forest.check_training_rows(model, X)
@@ -102,9 +102,9 @@ def explain(
     interactions: bool = False, n_jobs: int | None = None,
     verbose: int = 0, callback: Callable | None = None,
 ) -> ShapValues:  # fmt: skip
-    """`shap_values` of rows, each by those trees that `takes` says, (n_trees, n_samples) bool.
+    """SHAP values of rows, each explained by the trees in `takes`, (n_trees, n_samples) bool.
 
-    `model` is an adopted forest or a tree, see `forest_or_tree`.
+    `model` is an adopted forest or a tree, see `forest_or_tree`; see `shap_values` for the rest.
     """
     found = trees_to_explain(model)
     table = _dense(model, X)
@@ -122,7 +122,7 @@ def explain(
 
 
 def forest_or_tree(model: Any) -> Any:
-    """The forest in a model, see `importance.core.adoption`, or the single tree that it is."""
+    """The forest in a model (see `importance.core.adoption`), or the model if it is a tree."""
     holds_others = ("n_estimators", "steps", "best_estimator_")
     if not hasattr(model, "fit") or any(hasattr(model, name) for name in holds_others):
         return adopt(model)
@@ -133,7 +133,7 @@ def forest_or_tree(model: Any) -> Any:
 
 
 def trees_to_explain(model: Any) -> list:
-    """The trees of an adopted forest, or a tree, whose mean is its prediction; refuses others."""
+    """The trees of a model whose prediction is their mean; refuses other models."""
     if hasattr(model, "loss_"):
         raise ValueError(
             "SHAP values share out the mean of what the trees say, and with loss= the class shares "
@@ -152,13 +152,13 @@ def trees_to_explain(model: Any) -> list:
 
 
 def _dense(model: Any, X: Any) -> np.ndarray:
-    """Rows as the model takes them, in double precision, which changes no number."""
+    """Rows as the model takes them, dense and as float64, which represents their values exactly."""
     X = fitted_forest.take_rows(model, X)
     return (X.toarray() if issparse(X) else X).astype(np.float64)
 
 
 def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
-    """Means over trees, of all classes."""
+    """Means over trees, with all classes."""
     is_out_of_bag = len(takes) > 0
     n_trees = takes.sum(axis=0) if is_out_of_bag else np.full(len(sums.total), len(base))
     each = n_trees[:, np.newaxis, np.newaxis]
@@ -187,8 +187,10 @@ def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
 
 
 def _of_all(found, n_values, classes, sign=1.0):
-    """The last axis as users see it: none in regression; of two classes, of which the second was
-    explained, the first has what that has not."""
+    """The last axis as users see it: dropped in regression, with both classes if there are two.
+
+    Of two classes only the second was explained; the first gets its values times `sign`.
+    """
     if found is None:
         return None
     if classes is None:
