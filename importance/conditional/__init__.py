@@ -1,4 +1,4 @@
-"""Permutation among rows that are alike in the other features."""
+"""Conditional permutation importance: values are permuted among rows alike in other features."""
 
 from importance.conditional.conditional import conditional_permutation
 

@@ -1,4 +1,4 @@
-"""How closely each column goes with the others, whatever they hold."""
+"""Association of each column with the others, for numbers and categories alike."""
 
 from functools import cached_property
 from typing import Any
@@ -10,21 +10,21 @@ _COLUMNS_AT_ONCE = 64
 
 
 class Association:
-    """Measures between 0 and 1 of one column and all others.
+    """Association between one column and all others, from 0 to 1.
 
     - Two columns of numbers: absolute rank correlation (Spearman).
     - Numbers and categories: the square root of the share of the variance of the ranks that lies
-      between the categories, less what as many would take by chance (Kelley's
+      between the categories, minus the share that as many categories would get by chance (Kelley's
       epsilon squared).
-    - Two columns of categories: the same of the indicators of one, between the categories of the
-      other (Goodman and Kruskal's tau, less what chance would give).
+    - Two columns of categories: the same for the indicators of one, between the categories of the
+      other (Goodman and Kruskal's tau, corrected for chance).
 
-    A missing number counts as the mean rank, a missing category as one more category.
+    A missing number counts as the mean rank, a missing category as a category of its own.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features), or csr_matrix
-        Codes in columns of categories.
+        Columns of categories hold codes.
     is_categorical : ndarray of shape (n_features,), bool
     """
 
@@ -44,7 +44,7 @@ class Association:
         return found
 
     def _share_of_ranks(self, column):
-        """Share of the variance of a column's ranks that each column explains."""
+        """Share of the variance of a column's ranks that each other column explains."""
         ranks, mean, norm = self._ranks
         n = self.X.shape[0]
         product = self._products(column) - n * mean * mean[column]
@@ -56,17 +56,17 @@ class Association:
         return explained
 
     def _products(self, column):
-        """Sums over rows of the ranks of a column times those of every column."""
+        """Sums over rows of a column's ranks times those of every column."""
         first = column - column % _COLUMNS_AT_ONCE
-        if first != self._first:  # a block costs about what a column does
+        if first != self._first:  # a block costs hardly more than a single column
             some = self._ranks[0][:, first : first + _COLUMNS_AT_ONCE]
             some = some.toarray() if issparse(some) else some
             self._first, self._block = first, np.asarray(self._ranks[0].T @ some)
         return self._block[:, column - first]
 
     def _share_between_categories(self, column):
-        """Share of the variance of each column that lies between the categories of one."""
-        ranks, _, norm = self._ranks  # no table of categories is sparse: means are 0
+        """Share of the variance of every column that lies between the categories of one column."""
+        ranks, _, norm = self._ranks  # tables with categories are dense: the means are 0
         indicators, counts = self._indicators(column)
         n = len(ranks)
         between = ((indicators.T @ ranks) ** 2 / counts[:, np.newaxis]).sum(axis=0)
@@ -85,7 +85,7 @@ class Association:
         return _rank_sparse(self.X) if issparse(self.X) else _rank_dense(self.X)
 
     def _indicators(self, column):
-        """Which category each row holds, (n_samples, n_categories), and their counts."""
+        """Indicators of the category of each row, (n_samples, n_categories), and their counts."""
         _, codes = np.unique(self.X[:, column], return_inverse=True)
         n = len(codes)
         return csr_matrix((np.ones(n), codes, np.arange(n + 1))), np.bincount(codes)
@@ -98,7 +98,7 @@ def _ratio(a, b):
 
 
 def _less_chance(share, n, n_categories):
-    """A share of variance between categories, less what noise would have there."""
+    """A share of variance between categories, corrected for what noise would give."""
     return 1.0 - (1.0 - share) * (n - 1) / max(n - n_categories, 1)
 
 
@@ -114,7 +114,7 @@ def _rank_dense(X):
 
 
 def _rank_sparse(X):
-    """Ranks less the rank of 0, so that zeros stay out."""
+    """Ranks relative to the rank of 0, so that zeros need not be stored."""
     from scipy.stats import rankdata
 
     ranks = X.tocsc().astype(np.float64)

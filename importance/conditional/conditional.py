@@ -1,4 +1,4 @@
-"""Permutation importance given the features that a feature goes with."""
+"""Permutation importance conditional on the features that a feature is associated with."""
 
 from collections.abc import Callable
 from functools import partial
@@ -40,67 +40,68 @@ def conditional_permutation(
     sample_weight: Any = None, random_state: Any = None, n_jobs: int | None = None,
     verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """How much worse trees judge rows out of bag when a feature is permuted among similar rows.
+    """Increase in trees' out-of-bag loss when a feature is permuted among similar rows.
 
-    As `oob_permutation`, but a row gets values of x_j only from rows that resemble it in the
-    features that x_j goes with, the conditioning set. So it measures what x_j says beyond them
-    (Strobl et al. 2008). The expectation over all permutations is taken exactly. A feature that
-    no tree uses has exactly 0; one with an empty conditioning set has its marginal value.
+    Like `oob_permutation`, but a row receives values of x_j only from rows that resemble it in the
+    features that x_j is associated with, the conditioning set. So it measures what x_j says beyond
+    them (Strobl et al. 2008). The expectation over all permutations is computed exactly. A feature
+    that no tree uses has exactly 0; one with an empty conditioning set has its marginal value.
 
-    The conditioning set of j are the columns whose association with j
+    The conditioning set of j consists of the columns whose association with j
     (`importance.conditional.association`; for numbers, the absolute Spearman correlation in the
     training table) is at least `threshold`.
 
-    - "cells": the out-of-bag rows of a tree are permuted within the cells of a grid. Its cuts are
-      all cut points of that tree on the conditioning set, wherever they stand in the tree, each
-      through the whole space (Strobl et al. 2008; R's party and permimp with asParty=TRUE). A
+    - "cells": the out-of-bag rows of a tree are permuted within the cells of a grid. The grid is
+      cut at all thresholds of that tree on the conditioning set, wherever they are in the tree,
+      each through the whole space (Strobl et al. 2008; R's party and permimp with asParty=TRUE). A
       column that the tree does not split on is not cut. Discrete columns (at most 20 values, each
-      of ten rows on average) are cut between all their values, used or not, so that what is
-      exchangeable given them has an importance of 0. A missing value is a part of its own.
+      with ten rows on average) are cut between all their values, used or not, so that a feature
+      that is exchangeable given them has an importance of 0. Missing values are a part of their
+      own.
     - "neighbours": the donors of a row are those of its `n_neighbors` nearest rows in the
-      conditioning set that are out of bag too, itself left out. The distance is Euclidean between
-      ranks scaled to run from 0 to 1; different categories lie 1 apart.
+      conditioning set that are out of bag too, except the row itself. The distance is Euclidean
+      between ranks scaled to [0, 1]; different categories are 1 apart.
 
     Parameters
     ----------
     %(bootstrapped)s
     condition : dict of feature to list of columns, default=None
-        Conditioning sets, by name or position of the feature or by name of the group; an empty
-        list permutes it freely. For features that it does not name `threshold` decides.
+        Conditioning sets, by name or position of the feature or by name of the group; with an empty
+        list a feature is permuted freely. Features not named here are decided by `threshold`.
     threshold : float, default=0.2
         Between 0 and 1; 0 conditions on all other columns.
     method : {"cells", "neighbours"}, default="cells"
     n_neighbors : int, default=20
-        For "neighbours": about a third of them are out of bag.
+        For "neighbours": number of nearest rows, about a third of which are out of bag.
     loss : str, default=None
         Loss of a single tree, see `oob_permutation`.
     groups : dict of str to list of columns, or list of lists of columns, default=None
-        Sets of columns that are permuted together, by one index. Their conditioning set is outside
-        the group and goes with any column of it.
+        Sets of columns that are permuted together, by the same permutation. Their conditioning set
+        has the columns outside the group that are associated with any column of it.
     sample_weight : array-like of shape (n_samples,), default=None
-        What a row counts in the loss. Donors are equally likely.
+        Weight of each row in the loss. All donors are equally likely.
     random_state : int, RandomState instance or None, default=None
-        For "neighbours": decides between rows equally far.
+        For "neighbours": breaks ties between rows that are equally far.
     %(watched)s
 
     Returns
     -------
     Importances
-        `movable` is the share of out-of-bag rows, in the trees that use the feature, that could get
-        another row's value; `conditioned_on` names the conditioning sets.
+        `movable` is the share of out-of-bag rows that could get another row's value, in the trees
+        that use the feature; `conditioned_on` names the conditioning sets.
 
     Warns
     -----
     UserWarning
-        If under half of the rows could move for some feature: its value is then close to 0 because
-        nothing was permuted. If the rows of a class are out of bag less than half as often as those
-        of the others.
+        If fewer than half of the rows could move for some feature: its value is then close to 0
+        because nothing was permuted. Also if the rows of one class are out of bag less than half as
+        often as those of the others.
 
     Raises
     ------
     TypeError, ValueError
-        If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, the
-        loss does not fit the task, or a parameter is not valid.
+        If the forest has no out-of-bag rows, (X, y) cannot be its training table, the loss does not
+        fit the task, or a parameter is not valid.
 
     Examples
     --------
@@ -151,10 +152,10 @@ def conditional_permutation(
 
 
 class _Increases(NamedTuple):
-    """What trees say of groups, each (n_trees, n_groups)."""
+    """Results of trees for groups, each of shape (n_trees, n_groups)."""
 
-    increase: np.ndarray  # float64, of the loss; nan in trees without out-of-bag rows
-    n_movable: np.ndarray  # int64; 0, as `n_rows`, where the tree does not use the group
+    increase: np.ndarray  # float64, of the loss; nan for trees without out-of-bag rows
+    n_movable: np.ndarray  # int64; like `n_rows` 0 if the tree does not use the group
     n_rows: np.ndarray  # int64
 
     @classmethod
@@ -168,15 +169,17 @@ class _Increases(NamedTuple):
 
     @property
     def movable(self):
-        """Share of the rows that could get another row's value, (n_groups,); nan where unused."""
+        """Share of the rows that could get another row's value, (n_groups,); nan if unused."""
         n_rows = self.n_rows.sum(axis=0)
         unknown = np.full(len(n_rows), np.nan)
         return np.divide(self.n_movable.sum(axis=0), n_rows, out=unknown, where=n_rows > 0)
 
 
 def _parts_of(sets):
-    """Numbers of the groups that are judged at a time: few, since neighbours are held; those that
-    are permuted freely by themselves."""
+    """Numbers of the groups that are judged at a time; freely permuted ones are a separate part.
+
+    Parts are small because the neighbours of all groups of a part are held in memory.
+    """
     is_free = np.array([len(columns) == 0 for columns in sets])
     filled = np.flatnonzero(~is_free)
     n_parts = max(-(-len(filled) // _FEATURES_AT_ONCE), 1)
@@ -185,7 +188,7 @@ def _parts_of(sets):
 
 
 def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):
-    """How rows get values of their neighbours, part by part of the groups."""
+    """Yield, for each part of the groups, a function that finds donors among neighbours."""
     for part in parts:
         nearest = {
             g: donors.find_neighbors(X, sets[g], is_categorical, n_neighbors, stream)
@@ -199,9 +202,9 @@ def find_conditions(
     condition: dict | None, threshold: float, groups: Groups, names: np.ndarray,
     association: Association,
 ) -> list[np.ndarray]:  # fmt: skip
-    """Columns that each group is permuted given, ascending.
+    """Conditioning sets of the groups: columns, ascending, that each is permuted given.
 
-    Raises ValueError if a column is not known, or a group is named twice or conditioned on itself.
+    Raises ValueError if a column is unknown, or a group is named twice or conditioned on itself.
     """
     given = {}
     for key, columns in (condition or {}).items():
@@ -229,7 +232,7 @@ def find_conditions(
 
 
 def _over_trees(fitted, groups, make_loss, n_jobs, chosen, find_donors, watch):
-    """Increases of the loss of every tree with each of the chosen groups permuted."""
+    """Increase of the loss of every tree with each of the chosen groups permuted."""
     n_trees = len(fitted.trees)
     batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
     given = groups, chosen, make_loss, find_donors, watch if shares_memory() else None
@@ -262,7 +265,7 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
 
 
 def _donors_in_cells(levels, sets, g, tree, rows, prepared, cuts):
-    """Who exchanges values of group g with whom in a tree: DonorSegments."""
+    """DonorSegments of group g in a tree: rows of a cell exchange values."""
     for column in sets[g]:
         if column not in cuts:
             cuts[column] = _cut(levels, column, tree, rows, prepared)
@@ -271,7 +274,7 @@ def _donors_in_cells(levels, sets, g, tree, rows, prepared, cuts):
 
 
 def _cut(levels, column, tree, rows, prepared):
-    """Bins of a column, None where it is neither discrete nor used by the tree."""
+    """Bins of a column, or None if it is neither discrete nor used by the tree."""
     if column in levels:
         return levels[column]._replace(number=levels[column].number[rows])
     used_index = np.searchsorted(prepared.groups, column)

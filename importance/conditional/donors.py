@@ -1,9 +1,9 @@
-"""Donors whose values fit the rest of a row: rows of its cell, or its nearest neighbours.
+"""Donors whose values fit the rest of a row: rows of the same cell, or nearest neighbours.
 
-cells        rows       [ c f | a b d | e ]     sorted by cell; a cell of one is left out:
+cells        rows       [ c f | a b d | e ]     sorted by cell; cells of one row are left out:
              segments   [ c f | a b d ]         rows and donors are the same
 neighbours   rows       [ a | b | d ]           a segment each
-             donors     [ b d | a c | b ]       those of its neighbours that are out of bag
+             donors     [ b d | a c | b ]       the neighbours of each that are out of bag
 """
 
 from collections.abc import Iterable
@@ -15,26 +15,29 @@ from scipy.sparse import issparse
 from cart.tree.nodes import LEAF
 from importance.conditional.exchange import DonorSegments
 
-# A column counts as discrete if it has so few values, each of so many rows on average.
+# A column is discrete if it has at most so many values, each with so many rows on average.
 MOST_VALUES = 20
 ROWS_A_VALUE = 10
-MOST_CATEGORIES = 64  # that neighbours can be told apart by: one column each
+MOST_CATEGORIES = 64  # of a column in the distance of neighbours: it takes a column for each
 _MOST_CELLS = np.iinfo(np.int64).max // 2
 
 
 class Bins(NamedTuple):
-    """A column cut into parts."""
+    """A column divided into parts."""
 
-    number: np.ndarray  # (n_rows,) int64: of the part that a row lies in
+    number: np.ndarray  # (n_rows,) int64: the part that a row is in
     n_bins: int
 
 
 def exchange_within(bins: list[Bins], n_rows: int) -> DonorSegments:
-    """Rows in the same part of every column exchange values: cells of a grid with several rows."""
+    """Donors by cell: rows in the same part of every column exchange values.
+
+    Cells with a single row are left out.
+    """
     cell, n_cells = np.zeros(n_rows, np.int64), 1
     for number, n_bins in bins:
         if n_cells * n_bins > _MOST_CELLS:
-            cell, n_cells = np.unique(cell, return_inverse=True)[1], n_rows  # those that occur
+            cell, n_cells = np.unique(cell, return_inverse=True)[1], n_rows  # existing cells only
         cell = cell * n_bins + number
         n_cells *= n_bins
     order = np.argsort(cell, kind="stable")
@@ -46,7 +49,7 @@ def exchange_within(bins: list[Bins], n_rows: int) -> DonorSegments:
 
 
 def find_levels(X: Any, columns: Iterable[int]) -> dict[int, Bins]:
-    """Bins of the discrete columns among some: their values, a missing one among them."""
+    """Bins of those columns that are discrete: one per value, a missing one included."""
     levels = {}
     for column in columns:
         values, number = np.unique(column_of(X, column), return_inverse=True)
@@ -61,7 +64,7 @@ def column_of(X: Any, column: int) -> np.ndarray:
 
 
 def cut_by_tree(tree: Any, column: int, x: np.ndarray) -> Bins:
-    """Bins of the values x of a column, as all splits of a tree on it cut it, wherever they stand.
+    """Bins of the values x of a column, cut by all splits of a tree on it, wherever they are.
 
     Missing values are a part of their own. Categories are in one part if every split sends them
     the same way.
@@ -88,8 +91,8 @@ def find_neighbors(
 ) -> np.ndarray:  # fmt: skip
     """The rows nearest to each row in some columns, without itself: (n_samples, n_neighbors).
 
-    The distance is Euclidean, between ranks that run from 0 to 1; two categories lie 1 apart, a
-    missing number lies 1 above the highest rank. Of rows equally far, chance decides.
+    The distance is Euclidean between ranks scaled to [0, 1]; two categories are 1 apart, and a
+    missing number is 1 above the highest rank. Ties are broken at random.
     """
     from scipy.stats import rankdata  # slow to import
     from sklearn.neighbors import NearestNeighbors
@@ -114,7 +117,7 @@ def find_neighbors(
             ranks[~is_missing, 0] = known / max(len(known) - 1, 1)
             parts.append(ranks)
     place = np.hstack(parts)
-    # Rows may be sorted by y: equally near ones must not be taken in their order.
+    # Rows may be sorted by y, so ties must not be broken by their order.
     order = random_state.permutation(n_samples)
     place = place[order]
     n_neighbors = min(n_neighbors, n_samples - 1)
@@ -125,9 +128,9 @@ def find_neighbors(
 
 
 def exchange_with(nearest: np.ndarray, rows: np.ndarray, n_samples: int) -> DonorSegments:
-    """Rows get the values of those of their nearest rows that are out of bag as well.
+    """Donors by neighbours: a row gets values of those of its nearest rows that are out of bag too.
 
-    `nearest` is (n_samples, n_neighbors), `rows` are those out of bag, ascending.
+    `nearest` is (n_samples, n_neighbors); `rows` are the out-of-bag rows, ascending.
     """
     position = np.full(n_samples, -1, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)

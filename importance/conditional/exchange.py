@@ -1,15 +1,15 @@
-"""Expected loss of one tree when rows get the values of given donors: exact, without shuffling.
+"""Exact expected loss of one tree when rows get the values of given donors, without shuffling.
 
 `importance.permutation.expectation` has one set of donors for all rows. Here every segment of rows
-has its own donors, so both are divided on the way down: rows at splits on what they keep, donors at
-splits on what they give. A pending node holds an interval of either:
+has its own donors, so both are divided on the way down: rows at splits on columns that they keep,
+donors at splits on columns that they give. A pending node holds an interval of each:
 
-    rows    [ . a b c | d e . ]   low..high of the donors stay     split on a column that is kept
-    donors  [ . p q | r s t . ]   start..end of the rows stay      split on a column that is given
+    rows    [ . a b c | d e . ]   a split on a column that is kept divides the rows
+    donors  [ . p q | r s t . ]   a split on a column that is given divides the donors
 
-and in a leaf every row there has met the share of its donors that got there with it. Donors of one
-column are sorted by its value: a split parts them where a binary search ends, and those whose
-value is missing stay together.
+In a leaf, every row that is there has met the share of its donors that got there with it. If the
+donors give one column, they are sorted by its value: a split divides them where a binary search
+ends, and donors whose value is missing stay together.
 """
 
 from typing import NamedTuple
@@ -21,14 +21,14 @@ from cart.tree.nodes import LEAF
 from importance.core import losses
 from importance.permutation.prepared_tree import PreparedTree, divide, fill_losses, test_of
 
-_LONG = 16  # donors of a segment, in the mean, that are worth sorting
+_LONG = 16  # average number of donors per segment from which sorting pays off
 
 
 class DonorSegments(NamedTuple):
-    """Who may get whose values: any row of a segment from any donor of it, equally likely.
+    """Rows and their donors: a row gets the value of any donor of its segment, equally likely.
 
-    Rows and donors are positions among the rows of a tree. Rows that stand in no segment keep
-    their values.
+    Rows and donors are positions among the rows of a tree. Rows that are in no segment keep their
+    values.
     """
 
     rows: np.ndarray  # int32: segment s is rows[row_start[s]:row_start[s + 1]]
@@ -38,7 +38,7 @@ class DonorSegments(NamedTuple):
 
 
 def row_losses(prepared: PreparedTree, loss: losses.Loss, n_rows: int) -> np.ndarray:
-    """Loss of every row as it is, (n_rows,); the parameters are those of `increase_by`."""
+    """Loss of every row as it is, (n_rows,); parameters as in `increase_by`."""
     out = np.empty(n_rows)
     rows = np.arange(n_rows, dtype=np.uint32)
     _fill(prepared, loss, rows, np.zeros((len(prepared.left), 2), np.int32), out)
@@ -46,20 +46,21 @@ def row_losses(prepared: PreparedTree, loss: losses.Loss, n_rows: int) -> np.nda
 
 
 class _Given(NamedTuple):
-    """What donors give."""
+    """The columns that donors give, and the order of the donors."""
 
-    columns: np.ndarray  # (n_used,) bool: is the column given? Of those that the tree uses
-    is_sorted: bool  # are the donors of every segment sorted by it, missing values last?
-    n_missing: np.ndarray  # (n_segments,) int64: how many such values there are, where sorted
+    columns: np.ndarray  # (n_used,) bool: whether a column that the tree uses is given
+    is_sorted: bool  # whether each segment's donors are sorted by the column, missing values last
+    n_missing: np.ndarray  # (n_segments,) int64: number of missing values, if sorted
 
 
 def increase_by(
     segments: DonorSegments, prepared: PreparedTree, loss: losses.Loss, row_loss: np.ndarray,
     weight: np.ndarray, columns: np.ndarray,
 ) -> float:  # fmt: skip
-    """Expected increase of the loss when rows get the values of their donors in some columns of X.
+    """Expected increase of the loss when rows get their donors' values in some columns of X.
 
-    A weighted sum over the rows; `row_loss` is the loss of each as it is, see `row_losses`.
+    The result is a weighted sum over the rows; `row_loss` is the loss of each row as it is, see
+    `row_losses`.
     """
     given = np.isin(prepared.groups, columns)
     donors, n_segments = segments.donors.copy(), len(segments.donor_start) - 1
@@ -77,7 +78,7 @@ def increase_by(
 
 
 def _is_worth_sorting(segments, prepared, given):
-    """Is there one column that is given, split at thresholds alone, by many donors?"""
+    """Whether donors give just one column, split only at thresholds, and are many."""
     asks_for_subset = given[prepared.used_index] & (prepared.list_start >= 0)
     is_long = len(segments.donors) >= _LONG * (len(segments.donor_start) - 1)
     return bool(is_long and np.count_nonzero(given) == 1 and not asks_for_subset.any())
@@ -102,7 +103,7 @@ def _increase(prepared, loss, row_loss, weight, given, segments, pending):
 
 @inline_kernel
 def _push(pending, height, node, rows, donors):
-    """Write a node, with where its rows begin and end, and its donors, on top of the stack."""
+    """Push a node, its rows (start, end) and donors (low, high, n_missing); return the height."""
     pending[height, 0] = node
     pending[height, 1], pending[height, 2] = rows
     pending[height, 3], pending[height, 4], pending[height, 5] = donors
@@ -111,7 +112,7 @@ def _push(pending, height, node, rows, donors):
 
 @kernel
 def _expected_loss(prepared, loss, weight, given, segments, s, pending):
-    """Weighted sum over the rows of a segment of the mean loss over its donors."""
+    """Weighted sum, over the rows of a segment, of the mean loss over its donors."""
     rows, donors = segments.rows, segments.donors
     low, high, n_missing = segments.donor_start[s], segments.donor_start[s + 1], given.n_missing[s]
     n_donors = high - low
@@ -148,7 +149,7 @@ def _expected_loss(prepared, loss, weight, given, segments, s, pending):
 
 @inline_kernel
 def _part_donors(test, donors, low, high, is_sorted):
-    """Where the donors that go right begin, of donors[low:high], which are parted."""
+    """Divide donors[low:high] by a test; return where those that go right begin."""
     if not is_sorted:
         return divide(test, donors, low, high)
     while low < high:

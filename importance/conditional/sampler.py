@@ -1,13 +1,13 @@
-"""Draws of a column given all the others: what it could have been in a row that stays as it is.
+"""Draws of a column given all the others: values it could have in a row that is otherwise fixed.
 
-    fitted      x_j  =  line of the others  +  rest        ridge regression, of numbers alone
+    fitted      x_j  =  line of the others  +  rest        ridge regression, on numbers alone
     drawn       x_j  =  line of this row    +  rest of a donor
 
-The donor is a row that lies in this row's leaf of a random tree, of a forest that predicts the rest
-from all other columns: a draw from the distribution that a quantile regression forest estimates
-(Meinshausen 2006). So the line takes what is linear, the forest what is not, in the mean or in the
-spread. Categories, columns of few values and columns with missing ones have no line: a row gets the
-donor's value itself.
+A forest predicts the rest from all other columns. The donor is a row from this row's leaf in a
+random tree of that forest: a draw from the distribution that a quantile regression forest estimates
+(Meinshausen 2006). So the line captures linear dependence, and the forest the remaining one, in the
+mean or in the spread. Categories, columns of few values and columns with missing values have no
+line: a row gets the donor's value itself.
 """
 
 import numpy as np
@@ -20,16 +20,16 @@ _PENALTIES = np.logspace(-3.0, 4.0, 15)
 
 
 class ConditionalSampler:
-    """The distribution of one column given the others, estimated from some rows.
+    """The conditional distribution of one column given the others, estimated from some rows.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
-        Numbers, and codes of categories; nan where a value is missing.
+        Numbers, codes of categories, and nan for missing values.
     column : int
     is_categorical : ndarray of shape (n_features,), bool
     seed : int
-        Of the forest.
+        Seed of the forest.
     """
 
     def __init__(self, X: np.ndarray, column: int, is_categorical: np.ndarray, seed: int) -> None:
@@ -48,7 +48,7 @@ class ConditionalSampler:
         self._leaves = self._leaves_of(others)
 
     def draw(self, X: np.ndarray, n_draws: int, stream: np.random.RandomState) -> np.ndarray:
-        """Values of the column for rows of such a table, (n_draws, n_rows) float64."""
+        """Draw values of the column for the rows of X, (n_draws, n_rows) float64."""
         others = np.delete(X, self.column, axis=1)
         leaves = self._leaves_of(others)
         tree = stream.randint(leaves.shape[1], size=(n_draws, len(X)))
@@ -70,14 +70,14 @@ class ConditionalSampler:
         return 0.0 if self._line is None else self._line.predict(others[:, self._is_number])
 
     def _leaves_of(self, others):
-        """(n_rows, n_trees); where there are no other columns all rows lie in one leaf."""
+        """Leaves, (n_rows, n_trees); without other columns all rows are in one leaf."""
         if self._forest is None:
             return np.zeros((len(others), 1), np.int64)
         return self._forest.apply(others)
 
 
 def _fit_line(others, x):
-    """Ridge regression on other columns; a missing value counts as the mean."""
+    """Ridge regression on the other columns; a missing value counts as the mean."""
     from sklearn.impute import SimpleImputer  # slow to import
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
@@ -88,7 +88,7 @@ def _fit_line(others, x):
 
 
 def _fit_forest(others, is_categorical, rest, has_levels, seed):
-    """A forest of the rest: of its levels where they are few, of its mean else."""
+    """A forest that predicts the rest: its level if it has few, otherwise its mean."""
     kind = RandomForestClassifier if has_levels else RandomForestRegressor
     if has_levels:
         target = np.unique(rest, return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""The loss of a forest that is grown again without a column."""
+"""Drop-column importance: the loss of a forest that is grown again without a column."""
 
 from importance.drop_column.drop_column import drop_column
 

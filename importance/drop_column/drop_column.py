@@ -1,4 +1,4 @@
-"""Drop-column importance: what is lost when the forest has to do without a feature."""
+"""Drop-column importance: what the forest loses when it is refitted without a feature."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -28,69 +28,69 @@ def drop_column(
     on: Any = "oob", sample_weight: Any = None, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """How much worse the predictions are after a refit without the feature.
+    """Increase in the loss of predictions after a refit without the feature.
 
     The forest is refitted without each feature, or group of columns, on the same draws of rows with
     the same seeds. The value is the mean over rows of the loss of the forest's vote without the
-    feature, less that with it; its standard error is that of the mean of these paired differences
-    over rows, or over groups of rows that the forest draws whole (`fit(..., groups=)`). Refits
-    are made by our trees, for an adopted forest too.
+    feature minus the loss with it. Its standard error is that of the mean of these paired
+    differences over rows, or over groups of rows that the forest draws as a whole
+    (`fit(..., groups=)`). Refits are made of our trees, also for forests of scikit-learn.
 
     Parameters
     ----------
     forest : fitted random forest, ours or scikit-learn's
-        With bootstrap=True where it is judged out of bag; with voting="soft" or "majority".
+        With bootstrap=True if it is judged out of bag; with voting="soft" or "majority".
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The table the forest was fitted on; two features at least.
+        The table the forest was fitted on; at least two features.
     y : array-like of shape (n_samples,)
     loss : str, default=None
         Loss of a prediction, see `importance.core.losses`; "brier" in classification and
         "squared_error" in regression by default.
     groups : dict of str to list of columns, or list of lists of columns, default=None
-        Columns that are left out together: a value per group, and one per column in no group. See
-        `one_hot_groups` and `correlation_groups`.
+        Columns that are left out together: there is a value per group, and one per column that is
+        in no group. See `one_hot_groups` and `correlation_groups`.
     n_refits : int, default=1
-        Pairs of forests. The first is this forest and its refit; both forests of the others are
-        grown with further seeds (which follow from those of this forest). The value is the mean
-        over pairs.
+        Number of pairs of forests. The first pair is this forest and its refit; in further pairs
+        both forests are grown with other seeds, which follow from those of this forest. The value
+        is the mean over pairs.
     on : {"oob"}, (X_test, y_test), int, cross-validation splitter or iterable of splits, \
     default="oob"
-        What the forests are judged by. "oob": by the vote of the trees for which a row is out of
-        bag. A tuple: by other rows. Else: by the rows that are left out of each fold, where forests
-        with the same parameters and seeds are grown on the others (row and class weights are those
-        of the fit on the whole table). A splitter that needs groups of rows is given as its list of
+        How the forests are judged. "oob": by the votes of the trees for which a row is out of bag.
+        A tuple: on other rows. Otherwise on the held-out rows of each fold, by forests with the
+        same parameters and seeds grown on the other folds (row and class weights are those of the
+        fit on the whole table). A splitter that needs groups of rows must be passed as its list of
         splits.
     sample_weight : array-like of shape (n_samples,), default=None
-        What a row counts in the loss; one for each row of X_test where there is one. (The weights
-        of the fit count in the trees.)
+        Weight of each row in the loss; of the rows of X_test if there is one. (The weights of the
+        fit are used by the trees.)
     %(n_jobs)s
     verbose : int, default=0
-        Above 0 a bar shows the trees that are grown.
+        Above 0, a progress bar shows the trees that are grown.
     callback : callable, default=None
         Called with a `cart.primitives.progress.Progress` after every tree.
 
     Returns
     -------
     Importances
-        `per_row` holds the paired differences, one row for each of X (of X_test), the mean over
-        pairs; nan in rows that were never judged. `per_class` is their mean over each class.
-        `other_errors["over refits"]`, with several refits, is the standard error of the value over
-        pairs; that of a single pair is sqrt(n_refits) times it. `per_tree` compares each tree's own
-        loss with that of its refit, pair after pair, fold after fold: single trees, so its mean is
-        not the value.
+        `per_row` holds the paired differences, one row for each row of X (or X_test), averaged over
+        pairs; nan for rows that were never judged. `per_class` is their mean over each class. With
+        several refits, `other_errors["over refits"]` is the standard error of the value over pairs;
+        that of a single pair is sqrt(n_refits) times as large. `per_tree` compares each tree's own
+        loss with that of its refit, pair after pair, fold after fold; it concerns single trees, so
+        its mean is not the value.
 
     Raises
     ------
     TypeError, ValueError
-        If no row is out of bag, votes are weighed or stacked, the forest has parameters that our
-        trees do not support, or stands in a pipeline and is judged fold by fold, (X, y) cannot be
-        its training table, groups overlap or hold every column, folds part groups of rows that the
-        forest was fitted with, or the loss does not fit the task.
+        If no row is out of bag, votes are weighted or stacked, the forest has parameters that our
+        trees do not support, or is part of a pipeline and judged fold by fold; if (X, y) cannot be
+        its training table, groups overlap or hold every column, folds divide groups of rows that
+        the forest was fitted with, or the loss does not fit the task.
 
     Notes
     -----
-    On rows that are held out it is known as LOCO (Lei et al. 2018, there of the absolute error) and
-    as drop-and-relearn (Hooker, Mentch and Zhou 2021).
+    On held-out rows this is known as LOCO (Lei et al. 2018, with the absolute error) and as
+    drop-and-relearn (Hooker, Mentch and Zhou 2021).
 
     Examples
     --------
@@ -107,7 +107,7 @@ def drop_column(
     name, make_loss = choose_loss(loss, forest)
     columns = parse_groups(groups, names_of(forest))
     _refuse_what_cannot_be_refitted(design.fitted, columns, n_refits)
-    known = np.array(design.fitted.seeds)  # of the trees, from which those of further pairs follow
+    known = np.array(design.fitted.seeds)  # of the trees; further pairs derive theirs from these
     further = np.random.RandomState(known).randint(DRAW_SEED_MAX, size=(n_refits - 1, len(known)))
     seeds = np.vstack((known, further))
     sets = [NO_COLUMNS, *(group.columns for group in columns)]
@@ -123,7 +123,7 @@ def drop_column(
             values.append(_over_rows(rows, weight)[0])
             per_row.add(slice(None), rows)
             per_tree.append(trees)
-    has_groups = design.evaluation is design.fitted  # other rows are of none that is known
+    has_groups = design.evaluation is design.fitted  # groups of other rows are not known
     _, error = _over_rows(per_row.means, weight, design.fitted.units if has_groups else None)
     n_pairs = n_refits * design.n_folds
     pairs = "this pair" if n_pairs == 1 else f"these {n_pairs} pairs"
@@ -159,9 +159,10 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
 
 
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
-    """How much larger the losses are without each of the sets behind the first, the empty one.
+    """Increase of the losses without each of the sets, except the first, which is empty.
 
-    By row, (n_rows, n_sets - 1), nan in rows that are not evaluated, and by tree of all folds.
+    Returns it by row, (n_rows, n_sets - 1), nan for rows that are not evaluated, and by tree of all
+    folds.
     """
     per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):
@@ -176,7 +177,7 @@ def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
 
 
 class _RowMeans:
-    """Means of what each row says time after time; nan in rows that say nothing."""
+    """Means of repeated values for each row; nan for rows without a value."""
 
     def __init__(self, n_rows, n_columns):
         self._total = np.zeros((n_rows, n_columns))
@@ -194,9 +195,9 @@ class _RowMeans:
 
 
 def _over_rows(per_row, weight, units=None):
-    """Weighted mean over the rows that are judged, and its standard error over rows; of one nan.
+    """Weighted mean over the rows that are judged, and its standard error; nan for a single unit.
 
-    Rows of one unit, a group that the forest draws whole, go together.
+    Units are rows, or the groups of rows that the forest draws as a whole.
     """
     known = ~np.isnan(per_row[:, 0])
     units = (np.arange(len(known)) if units is None else units)[known]

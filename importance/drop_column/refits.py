@@ -1,13 +1,14 @@
-"""Drop-column refits: a forest grown again without some columns, of which the votes are kept.
+"""Drop-column refits: forests that are grown again without some columns, and their votes.
 
-Every set of columns has its batches of trees, all of them one queue for the threads; votes are
-added batch by batch, so that sums do not depend on how many threads there are:
+For every set of columns there are batches of trees; all batches form one queue for the threads.
+Votes are added batch by batch, so that sums do not depend on the number of threads:
 
     sets       all columns          without a            without b, c
     queue      [ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ][ 0-15 | 16-31 | .. ]
     votes        total + total + ..   total + total + ..   -> loss by row, and of each tree
 
-What forests are grown on and judged by, out of bag, on other rows or fold by fold, is a `Design`.
+A `Design` says what forests are grown on and how they are judged: out of bag, on other rows, or
+fold by fold.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,14 +42,13 @@ from importance.core.fitted_forest import (
 from importance.core.held_out_rows import require_held_out
 from importance.core.losses import MakeLoss, of_predictions
 
-# Trees of a task. Votes are added task by task: the same number for every `n_jobs`, so that sums
-# do not depend on it.
+# Trees per task. Votes are added task by task, so it is fixed: sums do not depend on `n_jobs`.
 BATCH = 16
 NO_COLUMNS = np.empty(0, np.int64)
 
 
 class Training(NamedTuple):
-    """What the trees are grown on."""
+    """The data that trees are grown on."""
 
     table: Any  # cart.table.table.Table
     codes: np.ndarray  # (n_samples,) float64
@@ -57,13 +57,13 @@ class Training(NamedTuple):
 
     @classmethod
     def of(cls, fitted: FittedForest, seeds: np.ndarray, table: Any) -> "Training":
-        """The whole table, from `fitted.encode()`, with the draws that follow from the seeds."""
+        """The whole table, from `fitted.encode()`, with draws that follow from the seeds."""
         weight = row_weight_of(fitted.forest)
         return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
 
     @classmethod
     def of_rows(cls, fitted: FittedForest, seeds: np.ndarray, rows: np.ndarray) -> "Training":
-        """Some rows of the table, drawn as the forest would draw from them."""
+        """Some rows of the table, with draws as the forest would make them from these rows."""
         forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
         if weight is not None:
             weight = weight[rows]
@@ -85,12 +85,11 @@ class Training(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Refit:
-    """One way to fit the forest, to be repeated without some of its columns.
+    """One design of fitting the forest, which can be repeated without some of its columns.
 
-    `evaluation` holds the forest, whose parameters and classes they are, and the rows that it is
-    judged by. If `out_of_bag` these are the training rows, and a tree has a say on those that are
-    out of bag for it; else every tree on every row. `trees` are those on all columns, where they
-    are known.
+    `evaluation` holds the forest, with its parameters and classes, and the rows it is judged on.
+    If `out_of_bag`, these are the training rows, and each tree votes on its out-of-bag rows;
+    otherwise every tree votes on every row. `trees` are the trees with all columns, if known.
     """
 
     training: Training
@@ -100,7 +99,7 @@ class Refit:
     _prepared: dict = field(init=False, default_factory=dict, repr=False)
 
     def __sizeof__(self) -> int:
-        # Dask ships objects that say they are large once, small ones with every task.
+        # Dask ships objects that report a large size once, and small ones with every task.
         return bytes_of(*self.training.table, self.evaluation.X, self.evaluation.codes)
 
     @property
@@ -110,10 +109,10 @@ class Refit:
     def grow_without(
         self, columns: np.ndarray, numbers: Iterable[int]
     ) -> Iterator[tuple[Any, np.ndarray]]:
-        """Grow some trees without some columns, one after the other.
+        """Grow some trees without some columns, one after another.
 
-        Yields trees with scikit-learn's node arrays, features numbered as in the whole table, each
-        with the evaluation rows that it has a say on.
+        Yields trees with scikit-learn's node arrays and features numbered as in the whole table,
+        each with the evaluation rows that it votes on.
         """
         drawn = {}
 
@@ -143,7 +142,7 @@ class Refit:
             yield tree, drawn.pop(i)
 
     def _plan_without(self, columns):
-        """How trees are grown on the other columns."""
+        """The plan for growing trees on the other columns."""
         forest = self.evaluation.forest
         params = SimpleNamespace(**self._params)
         if params.monotonic_cst is not None:
@@ -162,7 +161,7 @@ class Refit:
         return {"feature_draw": "sequence", **self.evaluation.forest.get_params()}
 
     def _draw(self, i):
-        """Weight of every training row in tree i, and the rows that it has a say on."""
+        """Weight of every training row in tree i, and the evaluation rows that it votes on."""
         training, forest = self.training, self.evaluation.forest
         if not forest.bootstrap:
             return 1.0 if training.row_weight is None else training.row_weight, self._every_row
@@ -176,10 +175,10 @@ class Refit:
         return np.arange(len(self.evaluation.codes))
 
     def leaf_values(self, trees: list, rows: list[np.ndarray]) -> Iterator[np.ndarray]:
-        """What each of some trees gives its rows of those judged: (n_rows, n_values) each."""
+        """Yield the values that trees give to their evaluation rows, (n_rows, n_values) each."""
         X = self.evaluation.X
         packed = pack(trees, X.dtype, every_column=True)
-        kind = type(packed)  # small or wide: rows are prepared once for either
+        kind = type(packed)  # small or wide: rows are prepared once for each kind
         if kind not in self._prepared:
             self._prepared[kind] = rows_for(packed, X)
         X = self._prepared[kind]
@@ -191,11 +190,11 @@ def losses_without(
     refit: Refit, sets: list[np.ndarray], make_loss: MakeLoss, n_jobs: int | None = None,
     watch: Any = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:  # fmt: skip
-    """Losses of the forest without each set of columns: all trees of all sets are one queue.
+    """Losses of the forest without each set of columns; all trees of all sets form one queue.
 
-    An empty set leaves all columns in place. `watch`, a ProgressReporter, is told of every tree
-    that is grown by a thread. Yields the loss of the vote of all trees, (n_rows,), nan in rows that
-    no tree has a say on, and the mean loss of each tree alone, (n_trees,), nan in trees without
+    An empty set keeps all columns. `watch`, a ProgressReporter, is stepped for every tree that a
+    thread grows. Yields for each set the loss of the vote of all trees, (n_rows,), nan for rows
+    that no tree votes on, and the mean loss of each tree alone, (n_trees,), nan for trees without
     rows.
     """
     batches = [range(i, min(i + BATCH, refit.n_trees)) for i in range(0, refit.n_trees, BATCH)]
@@ -212,9 +211,11 @@ def losses_without(
 
 
 def _vote(refit, columns, batch, make_loss, watch):
-    """Grow a batch of trees without some columns, and take their votes on the rows judged: the
-    sums, (n_rows, n_values), how many have a say on each, and the loss of each tree alone; nan
-    where it judges no row."""
+    """Grow a batch of trees without some columns, and add up their votes on the evaluation rows.
+
+    Returns the sums, (n_rows, n_values); how many trees vote on each row; and the loss of each tree
+    alone, nan if it judges no row.
+    """
     trees, rows = [], []
     is_grown = len(columns) or refit.trees is None
     for tree, mine in each_step(refit.grow_without(columns, batch), watch if is_grown else None):
@@ -238,7 +239,7 @@ def _vote(refit, columns, batch, make_loss, watch):
 
 
 def _judge(refit, parts, make_loss):
-    """Losses of the vote of all batches."""
+    """Losses of the vote of all batches, by row, and of the trees."""
     totals, counts, tree_losses = zip(*parts, strict=True)
     total, n_trees = sum(totals), sum(counts)
     known = np.flatnonzero(n_trees)
@@ -250,21 +251,21 @@ def _judge(refit, parts, make_loss):
 
 
 class Design(NamedTuple):
-    """How forests are judged."""
+    """What forests are grown on, and what they are judged on."""
 
     where: str
     fitted: FittedForest
-    evaluation: FittedForest  # every row that is judged, in whatever fold
+    evaluation: FittedForest  # every row that is judged, in whichever fold
     n_folds: int
-    is_fitted: bool  # is the forest itself one of those that are judged?
-    # `refits(seeds, is_first)` yields, fold by fold, a Refit and its rows in `evaluation`.
+    is_fitted: bool  # whether the given forest itself is one of those judged
+    # `refits(seeds, is_first)` yields, for each fold, a Refit and its rows in `evaluation`.
     refits: Callable
 
 
 def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = None) -> Design:
     """Check a forest, its training table, and what it is to be evaluated on.
 
-    `on` as in `importance.drop_column`; `sample_weight` is what each row that is evaluated counts.
+    `on` is as in `importance.drop_column`; `sample_weight` weights the evaluation rows.
     """
     if isinstance(on, str):
         if on != "oob":
@@ -299,7 +300,7 @@ def _on_the_whole_table(where, fitted, evaluation, out_of_bag):
 def _fold_by_fold(fitted, on):
     from sklearn.model_selection import check_cv  # slow to import
 
-    refuse_steps(fitted.forest)  # which have seen the rows that are left out
+    refuse_steps(fitted.forest)  # steps were fitted on the held-out rows too
     X, codes, weight = fitted.X, fitted.codes, fitted.weight
     is_classifier = fitted.is_classification
     labels = codes.astype(np.int64) if is_classifier else codes
@@ -318,7 +319,7 @@ def _fold_by_fold(fitted, on):
 
 
 def _refuse_parted_groups(forest, folds):
-    """Refuse folds that judge rows of a group by forests that have seen others of it."""
+    """Refuse folds that judge rows of a group by forests grown on other rows of that group."""
     groups = getattr(getattr(forest, "_bootstrap", None), "groups", None)
     if groups is None:
         return

@@ -1,4 +1,4 @@
-"""All measures of one forest beside each other, and what they say in words."""
+"""All importance measures of one forest side by side, with conclusions in words."""
 
 from importance.report.comparison import Comparison, compare
 from importance.report.find_groups import correlation_groups, one_hot_groups

@@ -1,7 +1,7 @@
-"""What differences between measures mean: sentences, one function each.
+"""Sentences on what differences between measures mean; one function for each kind.
 
-A sentence is said where a test supports it; how often each is false, by design of tables, is
-measured by `python -m benchmarks words` and stands in docs/importance.md.
+A sentence is given only if a test supports it. How often each is false, by design of tables, is
+measured by `python -m benchmarks words` and reported in docs/importance.md.
 """
 
 from collections.abc import Iterator
@@ -18,29 +18,29 @@ from importance.core.result import OVER_TREES, known_trees
 from importance.shap import falls_out_of_bag, rows_to_explain
 
 REACH = 2.0  # standard errors around a value
-LEADERS = 10  # features by rank that a sentence speaks of
-NOTABLE = 0.5  # of the mean importance: from there on a feature seems to count
-SURVIVING = 0.2  # of its share by MDI: a feature with less has next to nothing out of bag,
-MOST_SURVIVING = 0.5  # and with two standard errors more less than half
-SMALL = 0.2  # of its permutation importance: who loses less without a feature has others like it
-SHARING = 0.25  # of what a group is worth: a member with less has no part in it
-MOST_SHARED = 1.5  # times that: members worth more in sum are each needed, as two coordinates are
-FAR = 4.0  # standard errors below 0: beyond what noise in many columns has
-CLOSE = 0.5  # standard errors between two features whose order other trees may turn round
+LEADERS = 10  # features, by rank, that sentences consider
+NOTABLE = 0.5  # times the mean importance: from there on a feature seems to count
+SURVIVING = 0.2  # times its share by MDI: with less out of bag, next to nothing is confirmed,
+MOST_SURVIVING = 0.5  # provided that two standard errors more are still less than half
+SMALL = 0.2  # times its permutation importance: a feature whose loss is less can be replaced
+SHARING = 0.25  # times the value of a group: a member with less has no part in it
+MOST_SHARED = 1.5  # times that value: if members add up to more, each is needed, like coordinates
+FAR = 4.0  # standard errors below 0: farther than noise reaches in many columns
+CLOSE = 0.5  # standard errors between two features whose order other trees may reverse
 _MOST = 3  # sentences of one kind
 MOST_NAMED = 5  # features that a sentence names
-MANY_VALUES = 30  # from so many distinct values on, MDI is known to favour a feature
+MANY_VALUES = 30  # distinct values from which on MDI is known to favour a feature
 
 
 class Sentence(NamedTuple):
-    """What is said, of which features (positions)."""
+    """A sentence, and the positions of the features it is about."""
 
     text: str
     features: np.ndarray
 
 
 def advise(comparison: Any) -> list[Sentence]:
-    """All that is to be said of a comparison."""
+    """All sentences about a comparison."""
     found: list[Sentence] = []
     for say in SENTENCES.values():
         found += islice(say(comparison), _MOST)
@@ -48,7 +48,7 @@ def advise(comparison: Any) -> list[Sentence]:
 
 
 def doubts_on_small_targets(fitted: FittedForest) -> Iterator[str]:
-    """Trees that split nothing, since they take a target that varies so little for a constant."""
+    """Warn of trees that do not split because the target varies too little to count as impure."""
     if fitted.is_classification or any(tree.node_count > 1 for tree in fitted.trees):
         return
     with np.errstate(over="ignore", invalid="ignore"):  # squares of huge targets
@@ -63,7 +63,7 @@ def doubts_on_small_targets(fitted: FittedForest) -> Iterator[str]:
 
 
 def on_optimism(comparison: Any) -> Iterator[Sentence]:
-    """MDI gives a feature a share that rows out of bag do not confirm."""
+    """MDI gives a feature a share that out-of-bag rows do not confirm."""
     results = comparison.results
     if not {"mdi", "unbiased_mdi"} <= results.keys():
         return
@@ -89,7 +89,7 @@ def on_optimism(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_shap(comparison: Any) -> Iterator[Sentence]:
-    """Trees give a feature more of a row that they have seen than of one that they have not."""
+    """A feature's |SHAP| falls when only trees explain a row that have not seen it."""
     results = comparison.results
     if not {"mean_absolute_shap", "mean_absolute_shap_oob"} <= results.keys():
         return
@@ -109,8 +109,10 @@ def on_shap(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_shared_importance(comparison: Any) -> Iterator[Sentence]:
-    """Features that go together, all of which the trees use, share what they are worth: together
-    they are worth about what they are in sum."""
+    """Correlated features that the trees all use share what they are worth.
+
+    Permuted together they are worth about as much as in sum.
+    """
     jointly = comparison.jointly
     if jointly is None:
         return
@@ -135,7 +137,7 @@ def on_shared_importance(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_replaceable(comparison: Any) -> Iterator[Sentence]:
-    """The forest would hardly miss a feature that its trees use: the loss is bounded."""
+    """The trees use a feature that the forest would hardly miss: its loss has a small bound."""
     for j, text, missed, most in _used_and_hardly_missed(comparison, is_bounded=True):
         yield Sentence(
             f"{text} {_short(missed, j, most)} at most "
@@ -145,7 +147,7 @@ def on_replaceable(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_unknown_loss(comparison: Any) -> Iterator[Sentence]:
-    """Whether the forest would miss a feature that its trees use is not known from so few rows."""
+    """The trees use a feature, but whether the forest would miss it is not known at this size."""
     for j, text, missed, _ in _used_and_hardly_missed(comparison, is_bounded=False):
         yield Sentence(
             f"{text} {_value(missed, j)}, which cannot be told from 0 at this sample size; "
@@ -155,7 +157,7 @@ def on_unknown_loss(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_order(comparison: Any) -> Iterator[Sentence]:
-    """The order of the leaders is left to the chance of the trees."""
+    """The order of leading features depends on the chance of the trees."""
     result = comparison.results.get("oob_permutation")
     if result is None or result.per_tree is None:
         return
@@ -174,7 +176,7 @@ def on_order(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_noise(comparison: Any) -> Iterator[Sentence]:
-    """Features that cannot be told from noise; one of noise is hardly ever told from it."""
+    """Features that cannot be told from noise; a noise feature is hardly ever left out."""
     result = comparison.results.get("oob_permutation")
     if result is None or result.uncertainty == OVER_TREES:
         return
@@ -190,7 +192,7 @@ def on_noise(comparison: Any) -> Iterator[Sentence]:
 
 
 def on_misleading(comparison: Any) -> Iterator[Sentence]:
-    """What trees learn of a feature is worse than nothing for rows that they have not seen."""
+    """What trees learn from a feature makes them worse on out-of-bag rows."""
     result = comparison.results.get("oob_permutation")
     if result is None or result.uncertainty == OVER_TREES:
         return
@@ -219,8 +221,11 @@ SENTENCES = {
 
 
 def _used_and_hardly_missed(comparison, is_bounded):
-    """Leaders that the trees use and whose loss may be 0, those with a small bound of it or the
-    others: position, begin of a sentence, the losses, and this upper bound."""
+    """Used features among the leaders whose drop-column loss may be 0.
+
+    Yields those with a small bound on the loss or, if not `is_bounded`, the others: their position,
+    the start of a sentence, the drop-column result, and the upper bound.
+    """
     results = comparison.results
     if not {"oob_permutation", "drop_column"} <= results.keys():
         return
@@ -244,7 +249,7 @@ def _is_above_zero(result):
 
 
 def ordinal(n: int) -> str:
-    """1 is "first"; of leaders all have words."""
+    """The ordinal of n, 1 being "first"; in words up to ten."""
     words = (
         *("first", "second", "third", "fourth", "fifth"),
         *("sixth", "seventh", "eighth", "ninth", "tenth"),
@@ -263,20 +268,20 @@ def _list(names):
 
 
 def _range(correlation, members):
-    """The rank correlation of two columns, or from what to what those of all pairs go."""
+    """The rank correlation of two columns, or the range of those of all pairs."""
     pairs = correlation[np.ix_(members, members)][np.triu_indices(len(members), 1)]
     ends = f"{pairs.min():.2f}", f"{pairs.max():.2f}"
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
 def _shares(values):
-    """Shares of the whole; what is below 0 has none."""
+    """Shares of the sum of the positive values; a negative value has share 0."""
     positive = np.maximum(values, 0.0)
     return positive / (positive.sum() or 1.0)
 
 
 def _over(result):
-    """What its standard error is over, in short."""
+    """What the standard error is over, in short."""
     return result.uncertainty.partition(",")[0]
 
 
@@ -286,13 +291,13 @@ def _value(result, j, over=None):
 
 
 def _pair(result, value, error):
-    """A value with its uncertainty; what is rounding alone is 0."""
+    """A value with its uncertainty; numbers that are only rounding errors become 0."""
     least = 1e-9 * np.abs(result.values).max()
     return estimate(*(0.0 if abs(number) <= least else number for number in (value, error)))
 
 
 def _short(result, j, value=None):
-    """A value, or another figure in the unit of the result, with two digits; rounding is 0."""
+    """A value in the unit of the result, with two digits; a mere rounding error becomes 0."""
     value = result.values[j] if value is None else value
     if abs(value) <= 1e-9 * np.abs(result.values).max():
         return "0"

@@ -1,4 +1,4 @@
-"""All measures of one forest side by side, and what their differences mean, in words."""
+"""`compare`: all measures of one forest side by side, and in words what their differences mean."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -28,36 +28,36 @@ from importance.report.find_groups import correlation_groups, rank_correlation, 
 from importance.shap import mean_absolute_shap, trees_to_explain
 
 SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
-JOINTLY = "jointly"  # the permutation of correlated features together
+JOINTLY = "jointly"  # permutation of correlated features together
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What several measures say of the same forest.
+    """Results of several importance measures for the same forest.
 
     Attributes
     ----------
     results : dict of str to Importances
-        By name of the measure.
+        The results by name of the measure.
     seconds : dict of str to float
-        What each measure took.
+        The time that each measure took.
     groups : list of importance.core.groups.Group
-        Every feature in one, correlated ones together.
+        Every feature is in one group, correlated features in the same one.
     jointly : Importances or None
-        Out-of-bag permutation of the groups; None where no features are correlated, or permutation
+        Out-of-bag permutation of the groups; None if no features are correlated, or if permutation
         was not asked for.
     correlation : ndarray of shape (n_features, n_features), float64, or None
         Rank correlations; None for sparse tables.
     n_distinct : ndarray of shape (n_features,), int64
-        Distinct values of every feature.
+        Number of distinct values of every feature.
     warnings : list of str
-        What to mind.
+        Sentences on what to be careful about.
     left_out : dict of str to str
         Why a measure, or "jointly", was left out, by its name.
     named : ndarray of shape (n_named,), int64
-        Positions of the features that the warnings name: pictures always show them.
+        Positions of the features that the warnings name; plots always show them.
     units : ndarray of shape (n_samples,), int, or None
-        The group of each row, where the forest draws groups of rows.
+        The group of each row, if the forest draws groups of rows.
 
     Examples
     --------
@@ -95,9 +95,9 @@ class Comparison:
         return next(iter(self.results.values())).feature_names
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame: a row per feature, and value, standard error and rank per measure.
+        """A pandas.DataFrame with a row per feature: value, standard error and rank per measure.
 
-        Sorted by the out-of-bag permutation importance, or else by the first measure.
+        Sorted by out-of-bag permutation importance if present, otherwise by the first measure.
         """
         import pandas as pd
 
@@ -115,12 +115,12 @@ class Comparison:
 
     @plots.as_written
     def plot(self, max_features: int = 20) -> Any:
-        """Bars of every measure beside each other, features in one order.
+        """Bars of every measure side by side, with the features in the same order.
 
         Parameters
         ----------
         max_features : int, default=20
-            Leave out all but so many of the most important, and those that the warnings name.
+            Show only this many of the most important features, and those that the warnings name.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class Comparison:
         for ax, (name, result) in zip(axes[0], self.results.items(), strict=True):
             plots.draw_bars(ax, result, shown, result.standard_error[shown])
             ax.set_title(name, fontsize=10)
-            plots.plain_numbers(ax.xaxis, 3)  # long numbers stay apart
+            plots.plain_numbers(ax.xaxis, 3)  # few ticks, so that long numbers do not collide
             ax.tick_params(axis="x", labelsize=8)
             ax.set_xlabel(fill(f"{result.unit} (± 1 standard error {result.uncertainty})", 30))
             ax.xaxis.label.set_fontsize(8)
@@ -146,14 +146,14 @@ class Comparison:
 
     @plots.as_written
     def plot_ranks(self, ax: Any = None, max_features: int = 25) -> Any:
-        """The ranks by every measure, joined by lines; see `importance.core.plots.plot_ranks`.
+        """The ranks by every measure, connected by lines; see `importance.core.plots.plot_ranks`.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             None draws in a new figure.
         max_features : int, default=25
-            Those that are among so many by the first measure.
+            Show the features that rank among this many by the first measure.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class Comparison:
         ax : matplotlib axes, default=None
             None draws in a new figure.
         max_features : int, default=60
-            Those whose strongest correlation is largest, at most so many.
+            Show at most this many features, those with the strongest correlations.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class Comparison:
         Raises
         ------
         ValueError
-            If the table was sparse: nothing is computed then.
+            If the table was sparse: rank correlations are not computed then.
         """
         if self.correlation is None:
             raise ValueError("Rank correlations of sparse tables are not computed.")
@@ -212,7 +212,7 @@ def compare(
     max_rows: int | None = None, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Comparison:  # fmt: skip
-    """All measures of a forest in one table, with warnings in words.
+    """Compute all measures of a forest in one table, with warnings in words.
 
     Parameters
     ----------
@@ -222,29 +222,30 @@ def compare(
         The table the forest was fitted on.
     y : array-like of shape (n_samples,)
     measures : sequence of str, default=None
-        Of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature),
-        "mean_absolute_shap" and "mean_absolute_shap_oob" (of 1,000 rows at most); all by default,
-        but for the last two where the votes have no SHAP values or the table is sparse, and
-        "drop_column" of a single feature, Bagging, or votes that are weighed or stacked.
-        `Comparison.left_out` says what and why.
+        Some of "mdi", "unbiased_mdi", "oob_permutation", "drop_column" (a refit per feature),
+        "mean_absolute_shap" and "mean_absolute_shap_oob" (of at most 1,000 rows). By default all
+        that are possible: the last two need votes that have SHAP values and a dense table;
+        "drop_column" needs at least two features, and neither Bagging nor votes that are weighted
+        or stacked. `Comparison.left_out` says what was left out and why.
     without : sequence of str, default=()
-        Measures to leave out, by name; "jointly": correlated features are not permuted together.
-        The costly ones are "drop_column", a forest a feature, then "oob_permutation" and "jointly".
+        Measures to leave out, by name; with "jointly", correlated features are not permuted
+        together. The most costly is "drop_column", with a forest per feature, then
+        "oob_permutation" and "jointly".
     loss : str, default=None
-        Of "oob_permutation" and "drop_column".
+        Loss of "oob_permutation" and "drop_column".
     correlated : float, default=0.7
-        Features whose rank correlation is that strong are also permuted together.
+        Features with at least this absolute rank correlation are also permuted together.
     max_rows : int, default=None
-        Permutation judges each tree on so many of its out-of-bag rows at most, see
+        Permutation judges each tree on at most this many of its out-of-bag rows, see
         `oob_permutation`; all by default.
     n_jobs : int, default=None
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
     verbose : int, default=0
-        Above 0 every measure has a bar, with the time left, and after the first refit a line says
-        how long all of them will take.
+        Above 0 every measure has a progress bar with the time left, and after the first refit a
+        line says how long all refits will take.
     callback : callable, default=None
-        Called with a `cart.primitives.progress.Progress` after every step of a measure, `what`
-        being its name.
+        Called with a `cart.primitives.progress.Progress` after every step of a measure; its `what`
+        is the name of the measure.
 
     Returns
     -------
@@ -253,7 +254,7 @@ def compare(
     Raises
     ------
     TypeError, ValueError
-        As the measures do; or if one is not known.
+        As the measures do, or if a measure is unknown.
 
     Examples
     --------
@@ -322,7 +323,7 @@ def compare(
 
 
 def _measures(forest, X, y, loss, max_rows) -> dict[str, Callable[..., Importances]]:
-    """The measures by name, of n_jobs, verbose and callback."""
+    """The measures by name, as functions of n_jobs, verbose and callback."""
     return {
         "mdi": lambda **how: mdi(forest),
         "unbiased_mdi": partial(unbiased_mdi, forest, X, y),
@@ -334,7 +335,7 @@ def _measures(forest, X, y, loss, max_rows) -> dict[str, Callable[..., Importanc
 
 
 def _choose(all_names, measures, without):
-    """The names of the measures that are asked for, and of those that are left out."""
+    """The names of the measures that are asked for, and of those to leave out."""
     chosen = all_names if measures is None else _listed("measures", measures)
     without = _listed("without", without)
     for what, names in (("measures", chosen), ("without", without)):
@@ -348,7 +349,7 @@ def _choose(all_names, measures, without):
 
 
 def _listed(what, names):
-    """One name, several or None as a list."""
+    """One name, several, or None, as a list."""
     names = [] if names is None else [names] if isinstance(names, str) else names
     if not (isinstance(names, Iterable) and all(isinstance(name, str) for name in names)):
         raise TypeError(f'{what}={names!r} must be names of measures, such as ["mdi"].')
@@ -356,7 +357,7 @@ def _listed(what, names):
 
 
 def _how(fitted, name, n_jobs, verbose, callback):
-    """How a measure is computed: its threads, and whom it tells how far it is."""
+    """Keyword arguments of a measure: its threads, and the callback that reports its progress."""
     if verbose:
         print(f"{name}:", file=sys.stderr)
 
@@ -374,7 +375,7 @@ def _how(fitted, name, n_jobs, verbose, callback):
 
 
 def _impossible(fitted):
-    """Why measures cannot be had of a forest or a table, by their names."""
+    """The measures that a forest or a table does not allow, by name, with the reason."""
     left_out = {}
     if fitted.X.shape[1] < 2:
         left_out["drop_column"] = "without the single feature there is nothing to fit"
@@ -393,7 +394,7 @@ def _impossible(fitted):
 
 
 def _count_distinct(X):
-    """Distinct values of every column; missing ones are one."""
+    """Number of distinct values of every column; missing values count as one."""
     if not issparse(X):
         return np.array([len(np.unique(column)) for column in X.T])
     stored = np.split(X.tocsc().data, X.tocsc().indptr[1:-1])

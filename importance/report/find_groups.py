@@ -1,4 +1,4 @@
-"""Columns that belong together: those that correlate, and those that encode one category."""
+"""Groups of columns that belong together: correlated ones, and those that encode one category."""
 
 import re
 from itertools import takewhile
@@ -13,14 +13,14 @@ from cart.estimators.category_encoder import as_columns, find_categorical
 from importance.core.groups import not_taken
 
 _MAX_LISTED = 3  # names of columns that the name of a group lists
-_NO_VARIANCE = 1e-10  # of their squares: ranks that vary less, where both are present, do not
+_NO_VARIANCE = 1e-10  # share of their sum of squares below which the ranks of a pair do not vary
 _SEPARATORS = "_-=.:/ "
 
 
 def correlation_groups(
     X: Any, threshold: float = 0.7, *, method: str = "complete"
 ) -> dict[str, list]:
-    """Groups of columns whose ranks correlate, to be given as `groups`.
+    """Find groups of columns whose ranks correlate, to be passed as `groups`.
 
     Columns are clustered by 1 - |rho|, where rho is Spearman's rank correlation.
 
@@ -28,25 +28,25 @@ def correlation_groups(
     ----------
     X : DataFrame or array-like of shape (n_samples, n_features)
         nan is a missing value: a column is ranked among its present values, and a pair is
-        correlated over the rows where both are present. Constant columns, and those that hold
-        categories or strings, are in no group.
+        correlated over the rows where both are present. Constant columns, and columns of categories
+        or strings, are in no group.
     threshold : float, default=0.7
         |rho| from which on columns belong together; from 0.7 on regressions are known to suffer
         (Dormann et al. 2013).
     method : {"complete", "average", "single"}, default="complete"
-        Which pairs have to reach it: all pairs of a group; their mean, cluster by cluster; or one
-        pair for a column to join (see `scipy.cluster.hierarchy.linkage`).
+        Which |rho| must reach the threshold: those of all pairs of a group; their mean, cluster by
+        cluster; or that of one pair, for a column to join (see `scipy.cluster.hierarchy.linkage`).
 
     Returns
     -------
     dict of str to list of str or of int
-        The groups of two columns or more, in the order of X; names of columns where X has them,
-        else positions.
+        The groups of two or more columns, in the order of X. Columns are given by name if X has
+        names, otherwise by position.
 
     Raises
     ------
     ValueError
-        If X is sparse or not a table, or a parameter is not one of those above.
+        If X is sparse or not a table, or a parameter has none of the values above.
 
     Examples
     --------
@@ -78,17 +78,17 @@ def correlation_groups(
 
 
 def require_threshold(name: str, value: float) -> None:
-    """Refuse what is no correlation from which on columns may belong together."""
+    """Refuse a threshold that is not in (0, 1]."""
     if not (isinstance(value, Real) and 0.0 < value <= 1.0):
         raise ValueError(f"{name}={value!r} must be above 0 and at most 1.")
 
 
 def one_hot_groups(X: Any) -> dict[str, list]:
-    """Blocks of 0/1 columns of which every row has a 1 in just one, to be given as `groups`.
+    """Find blocks of 0/1 columns in which every row has exactly one 1, to be passed as `groups`.
 
-    Such are the columns that an encoder makes of one categorical column. They are told by their
-    values: a block is a run of columns, other columns of X than 0/1 left out. Encoders that drop a
-    category or have none for missing values leave rows without a 1, so there is no block.
+    An encoder makes such columns of one categorical column. They are recognised by their values: a
+    block is a run of consecutive columns, not counting columns of X that are not 0/1. Encoders that
+    drop a category, or have none for missing values, leave rows without a 1, so they make no block.
 
     Parameters
     ----------
@@ -97,9 +97,9 @@ def one_hot_groups(X: Any) -> dict[str, list]:
     Returns
     -------
     dict of str to list of str or of int
-        The blocks in the order of X: names of columns where X has them, else positions. A block is
-        called by what the names of its columns have in common, colour_red and colour_blue colour,
-        else after the columns.
+        The blocks in the order of X. Columns are given by name if X has names, otherwise by
+        position. The name of a block is what the names of its columns start with (colour for
+        colour_red and colour_blue), or else lists the columns.
 
     Raises
     ------
@@ -125,14 +125,14 @@ def one_hot_groups(X: Any) -> dict[str, list]:
 
 
 def _runs_of_ones(X):
-    """Runs of 0/1 columns that add up to 1 in every row."""
+    """Runs of 0/1 columns that sum to 1 in every row."""
     n_ones = np.asarray((X == 1).sum(axis=0)).ravel()
     n_others = np.asarray((X != 0).sum(axis=0)).ravel() - n_ones
     columns = np.flatnonzero((n_others == 0) & (n_ones > 0) & (n_ones < X.shape[0]))
     ones_before = np.concatenate(([0], np.cumsum(n_ones[columns])))
     first = 0
     while first < len(columns):
-        # Only a run with as many ones as there are rows can be a block.
+        # Only a run with exactly as many ones as rows can be a block.
         end = np.searchsorted(ones_before, ones_before[first] + X.shape[0], side="right") - 1
         run = columns[first:end]
         is_full = ones_before[end] - ones_before[first] == X.shape[0]
@@ -144,7 +144,7 @@ def _runs_of_ones(X):
 
 
 def _labels(X):
-    """What columns are known by: names if they are strings, else positions."""
+    """Labels of the columns: names if they are distinct strings, otherwise positions."""
     names = list(getattr(X, "columns", ()))
     if names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
         return names
@@ -152,7 +152,7 @@ def _labels(X):
 
 
 def _numbers(X):
-    """The columns that hold numbers, (n_samples, n_columns), float64, and their positions."""
+    """The columns of numbers, (n_samples, n_columns), float64, and their positions."""
     holds_numbers = np.ones(X.shape[1], bool)
     if hasattr(X, "columns"):
         holds_numbers = ~find_categorical("from_dtype", X)
@@ -174,7 +174,7 @@ def _are_numbers(values):
 
 
 def rank_correlation(X: np.ndarray) -> np.ndarray:
-    """Spearman's rank correlation of every pair of columns; 0 where one does not vary."""
+    """Spearman's rank correlation of every pair of columns; 0 if one of them does not vary."""
     from scipy.stats import rankdata  # slow to import
 
     ranks = rankdata(X, axis=0, nan_policy="omit")
@@ -183,7 +183,7 @@ def rank_correlation(X: np.ndarray) -> np.ndarray:
     ranks = np.where(known, ranks, 0.0)
     ranks = np.where(known, ranks - ranks.sum(axis=0) / n_known, 0.0)
     known = known.astype(np.float64)
-    # Of column i over the rows where i and j are present: entry (i, j).
+    # Entry (i, j) describes column i over the rows where both i and j are present.
     n = np.maximum(known.T @ known, 1.0)
     total, squares = ranks.T @ known, np.square(ranks).T @ known
     variance = squares - np.square(total) / n
@@ -196,7 +196,7 @@ def rank_correlation(X: np.ndarray) -> np.ndarray:
 
 
 def _cluster(likeness, threshold, method):
-    """The number of the cluster of every column."""
+    """The cluster number of every column."""
     from scipy.cluster.hierarchy import fcluster, linkage  # slow to import
     from scipy.spatial.distance import squareform
 
@@ -207,14 +207,14 @@ def _cluster(likeness, threshold, method):
 
 
 def _list_names(columns):
-    """A name for a group: its first columns, and how many there are beside them."""
+    """A name for a group: its first columns, and how many more there are."""
     listed = " + ".join(str(c) if isinstance(c, str) else f"x{c}" for c in columns[:_MAX_LISTED])
     n_more = len(columns) - _MAX_LISTED
     return f"{listed} + {n_more} more" if n_more > 0 else listed
 
 
 def _name_block(columns, taken):
-    """The words that the names of its columns begin with, or their list."""
+    """The words that all names of the columns start with, or else the list of them."""
     if all(isinstance(column, str) for column in columns):
         words = [re.split(f"([{re.escape(_SEPARATORS)}]+)", column) for column in columns]
         shared = takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False))
