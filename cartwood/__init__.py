@@ -1,7 +1,7 @@
-"""Cartwood's front door: all estimators and importances under one name, and the command line.
+"""Cartwood's public API: all estimators and importances under one name, and the command line.
 
-What is imported comes from `cart` (one tree), `forest` (many) and `importance`, when it is first
-asked for: `import cartwood` itself takes no time.
+Names are imported from `cart` (a single tree), `forest` (many) and `importance` when they are first
+used, so `import cartwood` itself takes no time.
 """
 
 from importlib import import_module, metadata
@@ -142,11 +142,11 @@ _BRIDGES = ("from_sklearn", "to_sklearn")
 
 
 def __getattr__(name: str) -> Any:
-    """What was asked for, from the package that has it."""
+    """Import a public name from the package that defines it."""
     if name == "__version__":
         return metadata.version("cartwood")
     if name == "load":
-        return import_module("forest").load  # cart's, which knows forests now
+        return import_module("forest").load  # cart's `load`, which importing forest extends
     if name in _BRIDGES:
         return getattr(import_module("forest.interop.bridge"), name)
     if name in __all__:
@@ -158,5 +158,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All that can be asked for."""
+    """The names of this module and all public names."""
     return sorted({*globals(), *__all__})

@@ -10,10 +10,10 @@ from tempfile import TemporaryFile
 
 from cartwood.terminal import UserError, named_version, say
 
-# Each a module of `cartwood.commands` with HELP, EXAMPLES, `add_arguments` and `run`.
+# Each is a module of `cartwood.commands` with HELP, EXAMPLES, `add_arguments` and `run`.
 COMMANDS = ("importance", "fit", "predict", "compare", "show", "warm-up")
-PAGES = ("importance", "compare")  # write one, also where it is not named
-# Exit codes of programs that Ctrl-C ended, or whose reader (such as `head`) had enough.
+PAGES = ("importance", "compare")  # these write a page even without --output
+# Exit codes of programs ended by Ctrl-C, or by a reader of their output (such as `head`) that quit.
 INTERRUPTED, NOT_READ = 130, 141
 
 
@@ -23,12 +23,12 @@ def main(words: list[str] | None = None) -> int:
     Parameters
     ----------
     words : list of str, default=None
-        What stands behind the program's name; by default what it was called with.
+        The arguments after the program's name; by default those on the command line.
 
     Returns
     -------
     int
-        The exit code: 0, or 2 where the user can mend what is wrong, which one line says.
+        The exit code: 0, or 2 for an error that the user can fix, which one line explains.
     """
     args = _parser().parse_args(words)
     try:
@@ -46,26 +46,26 @@ def main(words: list[str] | None = None) -> int:
         say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still held
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for buffered output
         return NOT_READ
-    except (UserError, OSError) as error:  # such as a file that may not be read, a full disk
+    except (UserError, OSError) as error:  # OSError: an unreadable file or a full disk, for example
         say(f"cartwood {args.command}: {error}")
         return 2
     return 0
 
 
 def _say_warning(message, *_):
-    """A warning of the library as a line, without the place in our code that it came from."""
+    """Print a warning of the library as one line, without its place in our code."""
     say(f"! {message}")
 
 
 def _files(args: Namespace, *names: str) -> list[Path]:
-    """Those of the arguments that are given."""
+    """The given ones among these arguments."""
     return [path for name in names if (path := getattr(args, name, None)) is not None]
 
 
 def _require_place(path: Path, read: list[Path]) -> None:
-    """Refuse a file that could not be written, or is read, before there is anything to lose."""
+    """Refuse, before any work is done, an output that cannot be written or is an input too."""
     if path.resolve() in [each.resolve() for each in read]:
         raise UserError(f"{path} would be written over what is read; name another file.")
     if path.is_dir():
@@ -75,7 +75,7 @@ def _require_place(path: Path, read: list[Path]) -> None:
 
 
 def _try_place(path: Path, is_replaced: bool) -> None:
-    """Refuse a file that the system does not let us write, and leave everything as it is."""
+    """Refuse a file that the system does not let us write, without changing anything."""
     try:
         if is_replaced or not path.exists():
             TemporaryFile(dir=path.resolve().parent).close()
@@ -107,7 +107,7 @@ def _parser() -> ArgumentParser:
 
 
 class _Version(Action):
-    """Print the version, and what kernels came with it."""
+    """Print the version, and which compiled kernels came with it."""
 
     def __init__(self, option_strings, dest):
         words = "print the version, and what compiled kernels came with it"

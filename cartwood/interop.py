@@ -1,4 +1,4 @@
-"""scikit-learn's forests, to stand beside ours."""
+"""scikit-learn's forests, for comparison with ours."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def peer_of(model: Any) -> Any:
-    """scikit-learn's forest with the parameters of one of ours, not fitted."""
+    """An unfitted scikit-learn forest with the parameters of one of ours."""
     from sklearn import ensemble
 
     peer = getattr(ensemble, type(model).__name__)()
@@ -15,12 +15,12 @@ def peer_of(model: Any) -> Any:
 
 
 def encode(X: Any, categorical: list[str], train: Any) -> Any:
-    """The table in numbers, which scikit-learn needs: categories as codes in sorted order.
+    """Encode categories as codes in sorted order, since scikit-learn needs numbers.
 
     Parameters
     ----------
     X, train : pandas.DataFrame
-        Categories that the training table does not have count as missing.
+        The table, and the training table; categories that the latter lacks count as missing.
     categorical : list of str
     """
     import pandas as pd

@@ -1,7 +1,7 @@
-"""Reports as one HTML file: text, tables, bars, and pictures where matplotlib is installed.
+"""Reports as a single HTML file: text, tables, bars, and plots if matplotlib is installed.
 
-Texts are escaped here. Numbers are in the style of `importance.core.numbers`, which is imported
-when one is shown: `--help` and a misspelt column should not wait for it.
+All text is escaped here. Numbers are formatted by `importance.core.numbers`, which is imported only
+when a number is shown, so that `--help` and misspelt columns need not wait for it.
 """
 
 import warnings
@@ -18,25 +18,25 @@ from numpy.typing import ArrayLike
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 _MISSING_LETTER = "missing from font"  # in a warning of matplotlib
-_RASTER_DPI = 150  # of what an SVG holds as pixels: swarms of dots
+_RASTER_DPI = 150  # of what an SVG holds as pixels, such as swarms of dots
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
-    "axes.axisbelow": True,  # lines of the grid behind what is drawn
+    "axes.axisbelow": True,  # grid lines behind the data
     "axes.edgecolor": "#999999",
     "svg.hashsalt": "cartwood",
-    "text.parse_math": False,  # a feature may be called "$a^$"
+    "text.parse_math": False,  # a feature may be named "$a^$"
 }
 
 
 def write(path: Path, title: str, lead: str, blocks: Iterable[str]) -> None:
-    """Write a page that needs no other file.
+    """Write a self-contained page.
 
     Parameters
     ----------
     path : Path
     title, lead : str
-        Its heading, and what stands below it.
+        Its heading, and the text below it.
     blocks : iterable of str
         From the functions of this module.
     """
@@ -48,12 +48,12 @@ def write(path: Path, title: str, lead: str, blocks: Iterable[str]) -> None:
 
 
 def heading(text: str) -> str:
-    """What the following blocks are about."""
+    """A heading for the blocks that follow."""
     return f"<h2>{escape(text)}</h2>"
 
 
 def facts(found: Iterable[tuple[str, str]]) -> str:
-    """Large numbers side by side: value, and what it is."""
+    """Large values side by side, each with a description below."""
     items = (
         f"<div><b>{escape(value)}</b><span>{escape(what)}</span></div>" for value, what in found
     )
@@ -61,7 +61,7 @@ def facts(found: Iterable[tuple[str, str]]) -> str:
 
 
 def listing(items: Iterable[str]) -> str:
-    """Sentences below each other."""
+    """A list of sentences."""
     return f"<ul>\n{_lines(f'<li>{escape(text)}</li>' for text in items)}\n</ul>"
 
 
@@ -71,7 +71,7 @@ def note(text: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], below: str = "") -> str:
-    """Cells of text, the first column to the left; it scrolls where the screen is narrow."""
+    """A table of text, the first column left-aligned; it scrolls on a narrow screen."""
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = _lines(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in rows)
     return (
@@ -83,12 +83,12 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], below: str = ""
 def bars(
     names: Sequence[str], values: Sequence[float], errors: Sequence[float], texts: Sequence[str]
 ) -> str:
-    """Bars from 0 with one error to either side, drawn by the browser at any width.
+    """Bars from 0 with error bars of one error each way, drawn by the browser at any width.
 
     Parameters
     ----------
     names, texts : sequence of str
-        What a bar is, and its value.
+        The name of each bar, and its value as text.
     values, errors : sequence of float
     """
     errors = [0.0 if np.isnan(error) else error for error in errors]
@@ -99,7 +99,7 @@ def bars(
     def place(begin, end):
         return f"left:{(begin - low) * scale:.2f}%;width:{max((end - begin) * scale, 0.15):.2f}%"
 
-    def line_of(v, e):  # there is none of an error that is not known
+    def line_of(v, e):  # no error bar if the error is unknown
         return f'<i class="error" style="{place(v - e, v + e)}"></i>' if e > 0.0 else ""
 
     rows = (
@@ -112,7 +112,7 @@ def bars(
 
 
 def figure(caption: str, svg: str) -> str:
-    """A picture; it scrolls where the screen is narrow, so that its letters stay readable."""
+    """A picture; on a narrow screen it scrolls, so that its text stays readable."""
     caption = escape(caption)
     return (
         f'<figure>\n<figcaption>{caption}</figcaption>\n<div class="wide" role="img" '
@@ -128,14 +128,14 @@ def _lines(parts):
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number rounded to so many digits: "12,300", "0.00123"."""
+    """A number rounded to so many significant digits: "12,300", "0.00123"."""
     from importance.core import numbers
 
     return numbers.significant(value, digits)
 
 
 def seconds(value: float) -> str:
-    """A time in a unit that fits."""
+    """A time in a suitable unit."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if value * factor >= 0.9995:
             return f"{significant(value * factor)} {unit}"
@@ -143,7 +143,7 @@ def seconds(value: float) -> str:
 
 
 def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
-    """Values with three digits each, or with two digits of their uncertainty.
+    """Format values with three digits each, or with two digits of their uncertainty.
 
     Parameters
     ----------
@@ -165,14 +165,15 @@ def estimates(values: ArrayLike, errors: ArrayLike | None = None) -> list[str]:
 
 
 def has_pictures() -> bool:
-    """Is matplotlib installed?"""
+    """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def draw(plot: Callable[[], Any]) -> str:
-    """What `plot` draws, an axes or a figure, as SVG to stand inside a page.
+    """The axes or figure that `plot` returns, as SVG to be embedded in a page.
 
-    Letters are drawn as lines, those that no font of matplotlib has as text, in the browser's.
+    Text is drawn as paths, unless a letter is in no font of matplotlib: then the text is embedded
+    as such, for the browser to draw in its fonts.
     """
     import matplotlib
 

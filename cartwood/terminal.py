@@ -1,4 +1,4 @@
-"""What a command says on the terminal: lines, tables, progress, errors in words."""
+"""Terminal output of commands: messages, tables, progress, and errors in words."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,21 +10,23 @@ from shutil import get_terminal_size
 from time import perf_counter
 from typing import Any
 
-_PATIENCE = 5.0  # seconds between two lines
-_ROWS_SEEN = 40  # of a table
-_LEAST_OF_NAME = 24  # letters of a name that are seen, be the terminal ever so narrow
+_PATIENCE = 5.0  # seconds between two lines of progress
+_ROWS_SEEN = 40  # most rows of a table that a terminal gets
+_LEAST_OF_NAME = 24  # letters of a name that are shown even on a narrow terminal
 
 
 def say(*lines: str) -> None:
-    """Print lines on standard error, where they do not mix with results."""
+    """Print lines on standard error, so that they do not mix with results."""
     for line in lines:
         print(line, file=sys.stderr, flush=True)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print cells of text, the first column to the left, the others to the right; to a terminal no
-    more rows than its user sees at once, in lines that it does not break where names can be cut; to
-    a file or another program all of it."""
+    """Print cells of text, the first column left-aligned, the others right-aligned.
+
+    A file or another program gets everything. A terminal gets at most `_ROWS_SEEN` rows, with names
+    shortened where that keeps lines from wrapping.
+    """
     rows, is_seen = list(rows), sys.stdout.isatty()
     n_left_out = max(len(rows) - _ROWS_SEEN, 0) if is_seen else 0
     lines = [list(columns), *map(list, rows[: len(rows) - n_left_out])]
@@ -41,7 +43,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _shortened(name, width):
-    """A name of so many letters, the middle of a longer one left out."""
+    """A name cut to a width, the middle of a longer one left out."""
     head = width * 2 // 3
     return name if len(name) <= width else f"{name[:head]}\u2026{name[head + 1 - width :]}"
 
@@ -55,11 +57,11 @@ def named_version() -> str:
 
 
 class UserError(Exception):
-    """What is wrong and how to mend it, in one line; the exit code is 2."""
+    """An error that the user can fix; the message says how, in one line. The exit code is 2."""
 
 
 def require(module: str, extra: str) -> Any:
-    """A module that is not among the dependencies, or the extra that brings it.
+    """Import a module that is not a required dependency; `extra` is the extra that installs it.
 
     Raises
     ------
@@ -78,7 +80,7 @@ def require(module: str, extra: str) -> Any:
 
 
 def nearest(name: str, known: Iterable[Any]) -> str:
-    """The names that are most like one that does not exist: "did you mean a, b?", or all."""
+    """A hint for an unknown name: "did you mean a, b?", or else the known names."""
     names = [str(each) for each in known]
     folded = {each.casefold(): each for each in names}
     found = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
@@ -89,7 +91,7 @@ def nearest(name: str, known: Iterable[Any]) -> str:
 
 
 def counted(n: int, what: str) -> str:
-    """So many of something: "1 tree", "2 trees"."""
+    """A number with a noun: "1 tree", "2 trees"."""
     return f"{n} {what}" + ("s" if n != 1 else "")
 
 
@@ -99,11 +101,11 @@ class Steps:
     Parameters
     ----------
     what : str
-        What is being done.
+        A description of the work.
     total : int
-        How many steps there are.
+        The number of steps.
     are_alike : bool, default=True
-        Do steps take about as long as each other? Else no time left is told.
+        Whether steps take about equally long; otherwise no remaining time is shown.
     """
 
     def __init__(self, what: str, total: int, are_alike: bool = True) -> None:
@@ -123,11 +125,11 @@ class Steps:
             say(f"{self.what}: {perf_counter() - self._start:.1f} s")
 
     def __call__(self, *_: Any) -> None:
-        """One more step is done (also as the callback of a fit)."""
+        """Count one step as done (also as the callback of a fit)."""
         self.n_done += 1
         now = perf_counter()
         if self.n_done == 1:
-            self._first = now  # what came before is also compilation
+            self._first = now  # the time of the first step includes compilation
         if self._bar is not None:
             self._bar.update()
         elif now - self._said > _PATIENCE and 1 < self.n_done < self.total:
@@ -140,13 +142,13 @@ class Steps:
 class Phases:
     """Progress of work in several parts, each with its own `Steps`; a context manager.
 
-    It is the callback of the work: every Progress that it is given says by `what` which part is
-    under way.
+    Pass it as the callback of the work: the `what` of each Progress it receives names the current
+    part.
 
     Parameters
     ----------
     titles : dict of str to str
-        What is being done, by the names of the parts.
+        Descriptions of the parts, by name.
     """
 
     def __init__(self, titles: dict[str, str]) -> None:
@@ -160,7 +162,7 @@ class Phases:
         self._steps.__exit__(*exception)
 
     def __call__(self, progress: Any) -> None:
-        """A step of a part is done."""
+        """Count one step of the current part as done."""
         if progress.what != self._what:
             self._steps.close()
             self._what = progress.what

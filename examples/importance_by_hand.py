@@ -1,4 +1,4 @@
-"""MDI of a tree by hand, from its node arrays: the tutorials' tree of the California houses."""
+"""MDI of a tree by hand, from its node arrays: the tutorials' tree of California houses."""
 
 import numpy as np
 from sklearn.datasets import fetch_california_housing

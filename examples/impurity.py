@@ -1,4 +1,4 @@
-"""Gini, entropy and error rate of two classes, and what every cut on a petal's width gains."""
+"""Gini, entropy and error rate of two classes, and the gain of every cut on the petal width."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,7 @@ cuts = np.unique(width)[:-1] + np.diff(np.unique(width)) / 2
 
 
 def gain(cut):
-    """Gini of all rows less that of both sides, weighted by their rows."""
+    """Gini impurity of all rows minus that of both sides, weighted by their numbers of rows."""
     sides = y[width <= cut], y[width > cut]
     shares = [np.bincount(side, minlength=3) / len(side) for side in sides]
     return gini(np.full(3, 1 / 3)) - sum(len(s) * gini(q) for s, q in zip(sides, shares)) / len(y)

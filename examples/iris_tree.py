@@ -1,4 +1,4 @@
-"""The iris tree of two levels: its picture, its decision regions, its probabilities."""
+"""An iris tree of depth two: its picture, its decision regions, its probabilities."""
 
 import matplotlib.pyplot as plt
 import numpy as np

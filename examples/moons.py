@@ -1,4 +1,4 @@
-"""Two moons with and without `min_samples_leaf`: what a limit does to a tree that overfits."""
+"""Two moons with and without `min_samples_leaf`: how a limit keeps a tree from overfitting."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Out-of-bag permutation importance of a forest, d, its scatter over trees, s, and v = d / s."""
+"""Out-of-bag permutation importance of a forest, d, its spread over trees, s, and v = d / s."""
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer

@@ -1,4 +1,4 @@
-"""A regression tree on a noisy quadratic: steps, finer with depth, calmer with larger leaves."""
+"""A regression tree on a noisy quadratic: finer steps with depth, smoother with larger leaves."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Cuts are parallel to the axes: a boundary that is turned needs stairs; PCA may turn it back."""
+"""Splits are parallel to the axes: a rotated boundary needs stairs; PCA may rotate it back."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""SHAP values of a forest: of all rows, of one, by trees that have seen a row and that have not."""
+"""SHAP values of a forest, of all rows and of one, with all trees and out of bag."""
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer

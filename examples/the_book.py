@@ -1,4 +1,4 @@
-"""Pruning by cross-validation, and what losses do to a tree: the pictures of docs/the-book.md."""
+"""Pruning by cross-validation, and the effect of losses: the pictures of docs/the-book.md."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,7 +24,7 @@ plot_tree(
 )  # fmt: skip
 figure.savefig("the_book_tree.png", dpi=110)
 
-# Columns of a loss are what is predicted, rows what is true: benign, malignant.
+# Rows of a loss are the true classes, columns the predicted ones: benign, malignant.
 dear = np.array([1, 2, 5, 10, 20, 50])
 missed, alarms = [], []
 for times in dear:

@@ -1,11 +1,11 @@
-"""One forest on a Dask cluster: of two hosts, or of processes of this machine.
+"""One forest on a Dask cluster of two hosts, or of two processes on this machine.
 
     host 1 $ dask scheduler --port 8786
     host 1 $ dask worker tcp://HOST1:8786 --nthreads 8
     host 2 $ dask worker tcp://HOST1:8786 --nthreads 8
     any    $ python examples/two_hosts.py tcp://HOST1:8786
 
-Without an address it starts two processes here. Every host needs the same versions of Python and of
+Without an address it starts two processes here. All hosts need the same versions of Python and of
 the packages.
 """
 
@@ -24,7 +24,7 @@ except ModuleNotFoundError:
 
 
 def main():
-    """Fit on chunks that the workers make, and on the same table in one place."""
+    """Fit on chunks that the workers make, and on the same table in one process."""
     X = da.random.default_rng(0).normal(size=(20_000, 8), chunks=(5_000, -1))
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
     X, y = X.persist(), y.persist()

@@ -1,4 +1,4 @@
-"""One tree changes with its sample; a forest averages that away, the less its trees are alike."""
+"""One tree varies with its sample; a forest averages that away, best if its trees differ."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +12,7 @@ models = {
     "a forest of 100": RandomForestRegressor(100, random_state=0),
 }
 drawn = {name: [] for name in models}
-for _ in range(30):  # samples of the same curve
+for _ in range(30):  # samples from the same curve
     x = rng.uniform(size=(100, 1))
     y = np.sin(2 * np.pi * x[:, 0]) + 0.4 * rng.normal(size=100)
     for name, model in models.items():

@@ -1,4 +1,4 @@
-"""Ten trees of a forest vote on one row: by count, by mean class share, and weighted out of bag."""
+"""Ten trees vote on one row: by count, by mean class share, and weighted by out-of-bag rows."""
 
 import numpy as np
 from sklearn.datasets import make_moons

@@ -1,1 +1,1 @@
-"""The commands, a module each: what it is, its examples, its arguments, and what it does."""
+"""The commands, one module each: help, examples, arguments, and the function that runs it."""

@@ -1,4 +1,4 @@
-"""Our forest beside scikit-learn's, on one table, one split and one seed."""
+"""`cartwood compare`: our forest and scikit-learn's on one table, one split and one seed."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
@@ -19,11 +19,11 @@ EXAMPLES = (
 )
 N_REPEATS = 5  # of scikit-learn's permutations
 TEST_SHARE = 0.25  # of the rows
-TOP = 25  # columns that the picture shows
+TOP = 25  # columns that the page shows as bars
 
 
 class Side(NamedTuple):
-    """One library's forest on the table.
+    """The results of one library's forest on the table.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class Side(NamedTuple):
         See `fitting.is_useless`.
     mdi : ndarray of shape (n_columns,)
     permutation, error : ndarray of shape (n_columns,), or None
-        Out of bag for ours, on the held-out rows for scikit-learn's; standard errors over data,
-        and of a mean over permutations.
+        Out of bag for ours, with standard errors over data; on the held-out rows for
+        scikit-learn's, with standard errors of a mean over permutations.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Side(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Those of a fit, what is left out, and where the page goes."""
+    """Add the arguments of a fit, what to leave out, and where the page goes."""
     fitting.add_arguments(parser)
     parser.add_argument(
         "--exact", action="store_true",
@@ -64,7 +64,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Fit both, judge both, print the table, write the page."""
+    """Fit and judge both forests, print the table, and write the page."""
     training = fitting.load(args)
     _refuse_too_large(training.X)
     split = _split(training, args.seed)
@@ -81,7 +81,7 @@ def run(args: Namespace) -> None:
 
 
 def _refuse_too_large(X):
-    """Refuse numbers that scikit-learn's forest does not take, before both are fitted."""
+    """Refuse numbers too large for scikit-learn's forest, before anything is fitted."""
     largest = X.select_dtypes("number").abs().max()
     for name in largest.index[largest > np.finfo(np.float32).max][:1]:
         raise UserError(
@@ -91,7 +91,7 @@ def _refuse_too_large(X):
 
 
 def _split(training, seed):
-    """Tables and targets of training and test."""
+    """Training and test tables, training and test targets."""
     from sklearn.model_selection import train_test_split
 
     return train_test_split(training.X, training.task.y, test_size=TEST_SHARE, random_state=seed)
@@ -103,7 +103,7 @@ def _measure_ours(training, split, args):
     X, X_test, y, y_test = split
     model = fitting.new_forest(training, args)
     small = fitting.new_forest(training, args).set_params(n_estimators=1, oob_score=False)
-    small.fit(X, y).predict(X_test)  # compiles
+    small.fit(X, y).predict(X_test)  # compiles the kernels, so that times are without it
     side = _fit("Cartwood", model, X, X_test, y, y_test)
     side = side._replace(mdi=mdi(model).values)
     if args.no_permutation:
@@ -152,8 +152,10 @@ def _measure_peer(training, split, ours, args):
 
 
 def _estimate(model, X, y, n_jobs):
-    """Seconds that a fit of scikit-learn will take, which cannot tell how far it is: as a fit of a
-    tree a thread, so many times as there are more trees."""
+    """Estimated seconds of a fit by scikit-learn, which does not report progress.
+
+    Scales up the time of a fit with one tree per thread.
+    """
     from sklearn.base import clone
 
     n_first = min(n_jobs, model.n_estimators)
@@ -162,7 +164,7 @@ def _estimate(model, X, y, n_jobs):
 
 
 def _fit(name, model, X, X_test, y, y_test, about=""):
-    """A side without importances; our forest tells of every tree."""
+    """Fit one forest; return its side without importances. Ours reports every tree."""
     is_ours = "callback" in model.get_params(deep=False)
     n_steps = model.n_estimators if is_ours else 1
     trees = counted(model.n_estimators, "tree")
@@ -186,7 +188,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 
 def finding(ours: Side, peer: Side, training: fitting.Training, n_test: int) -> str:
-    """Who is faster, who predicts better, and whether they agree on what matters."""
+    """One sentence: which is faster, which predicts better, whether they agree on what matters."""
     score = "R²" if judging.is_regression(training) else "accuracy"
     agreement = _agreement(ours, peer, training.X.columns)
     return (
@@ -197,7 +199,7 @@ def finding(ours: Side, peer: Side, training: fitting.Training, n_test: int) -> 
 
 
 def _agreement(ours, peer, columns):
-    """What comes first on both sides, where that is clear of 0: no more is known of it."""
+    """Which column comes first on either side, if it is clearly above 0 on both."""
     first = [np.argmax(_leading(side)) for side in (ours, peer)]
     names = columns[first]
     for side, j in zip((ours, peer), first, strict=True):
@@ -216,7 +218,7 @@ def _leading(side):
 
 
 def _table(ours, peer, names):
-    """Every column by both sides' measures, the most important for ours first."""
+    """Every column with the measures of both sides, the most important for ours first."""
     order = np.argsort(-_leading(ours), kind="stable")
     columns, cells = ["column"], [[names[j] for j in order]]
     for side in (ours, peer):
@@ -230,7 +232,7 @@ def _table(ours, peer, names):
 
 
 def _blocks(ours, peer, training) -> Iterator[str]:
-    """The page below its first sentence."""
+    """The blocks of the page."""
     score = "R²" if judging.is_regression(training) else "accuracy"
     yield page.heading("Scores and times")
     yield page.table(

@@ -1,4 +1,4 @@
-"""Fit a forest, or a tree, to a table and keep it."""
+"""`cartwood fit`: fit a forest to a table and save it."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -14,7 +14,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Those of a fit, and the file."""
+    """Add the arguments of a fit, and the file to save to."""
     fitting.add_arguments(parser)
     fitting.add_groups(parser)
     for kind, are in (
@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Fit, say how good it is, save."""
+    """Fit, save, and say how good the forest is."""
     training = fitting.load(args)
     kept = {"surrogates": args.surrogates, "competitors": args.competitors}
     model = fitting.grow(fitting.new_forest(training, args, **kept), training)

@@ -1,4 +1,4 @@
-"""What commands that fit have in common: the table, the task, the forest, with progress."""
+"""What commands that fit share: loading the table and the task, growing the forest."""
 
 import os
 import warnings
@@ -17,26 +17,26 @@ from cartwood.table.thousands import doubts_on_points
 from cartwood.terminal import Steps, UserError, counted, nearest, say
 
 MIN_ROWS = 8
-_SINGLE_MAX = 2**24  # of whole numbers that single precision keeps apart
-MOST_ROWS = 100_000  # of a tree: more take longer and change little
+_SINGLE_MAX = 2**24  # up to here single precision represents all whole numbers
+MOST_ROWS = 100_000  # per tree: more take longer and change little
 
 
 class Training(NamedTuple):
-    """A table as a forest is fitted on it.
+    """A table, prepared for fitting a forest.
 
     Attributes
     ----------
     name : str
-        Of the file.
+        Name of the file.
     target : str
         Name of the column that is predicted.
     recipe : Recipe
     task : Task
     X : pandas.DataFrame
     doubts : tuple of str
-        Sentences on columns that may be other than what they were taken for.
+        Sentences on columns that may mean something else than they were taken for.
     groups : ndarray of shape (n_rows,) or None
-        Numbers of groups, whose rows are in or out of bag together.
+        Group number of each row; the rows of a group are in or out of bag together.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Training(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The table, and how a forest is grown on it."""
+    """Add the arguments for the table, and for how a forest is grown on it."""
     add = parser.add_argument
     add("data", type=Path, metavar="FILE", help="a .csv or .parquet file")
     add("--target", required=True, metavar="COLUMN", help="what to predict")
@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def add_groups(parser: ArgumentParser) -> None:
-    """Which rows belong together."""
+    """Add the argument that says which rows belong together."""
     parser.add_argument(
         "--groups", metavar="COLUMN",
         help="rows that share its value, such as those of one patient or day, are out of bag "
@@ -76,7 +76,7 @@ def positive(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """A whole number that NumPy's generators begin with."""
+    """A whole number that can seed NumPy's generators."""
     number = not_negative(text)
     if number >= 2**32:
         raise ArgumentTypeError("must be below 2**32")
@@ -96,7 +96,7 @@ def _at_least(least, text):
 
 
 def load(args: Namespace) -> Training:
-    """The table of the arguments; says in one line what was done to its columns."""
+    """Load the table of the arguments; print one line on how its columns are converted."""
     frame, grouped_by = read(args.data), getattr(args, "groups", None)
     left_out = [*args.drop, *([grouped_by] if grouped_by else [])]
     for name in (args.target, *left_out):
@@ -127,7 +127,7 @@ def load(args: Namespace) -> Training:
 
 
 def _groups_of(column):
-    """The number of the group of every row; says how many there are."""
+    """The group number of every row; prints how many groups there are."""
     groups, names = column.factorize()
     n_missing = np.count_nonzero(groups < 0)
     if n_missing:
@@ -150,13 +150,13 @@ def _groups_of(column):
 
 
 def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
-    """A forest for the table, not fitted: dates and ids are kept to the last digit."""
+    """An unfitted forest for the table, precise enough to keep dates and ids exact."""
     import forest
 
     kind = "Classifier" if training.task.kind == "classification" else "Regressor"
     if (training.X.select_dtypes("number").abs() > _SINGLE_MAX).any(axis=None):
         parameters["precision"] = "float64"
-    if kind == "Regressor":  # as R's forests: trees that differ more, in a third of the time
+    if kind == "Regressor":  # as in R's forests: trees differ more, and take a third of the time
         parameters["max_features"] = 1 / 3
     if len(training.X) > MOST_ROWS:
         is_grouped = training.groups is not None  # then a number would count groups
@@ -170,7 +170,7 @@ def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
 
 
 def grow(model: Any, training: Training) -> Any:
-    """The forest, fitted, with a bar of its trees."""
+    """Fit the forest, with a progress bar over its trees."""
     n_trees = model.n_estimators
     with Steps(f"growing {counted(n_trees, 'tree')}", n_trees) as step:
         model.set_params(callback=step)
@@ -181,14 +181,14 @@ def grow(model: Any, training: Training) -> Any:
 
 @contextmanager
 def quiet_about_rows_in_every_bag() -> Iterator[None]:
-    """Without the warnings that some rows have no out-of-bag prediction: few trees, as asked."""
+    """Silence warnings about rows that are never out of bag: the user chose few trees."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(never out of bag|OOB scores)")
         yield
 
 
 def quality(model: Any, training: Training) -> str:
-    """How well the forest predicts rows it has not seen, in words."""
+    """One phrase on how well the forest predicts out-of-bag rows."""
     score = model.oob_score_
     if training.task.kind == "regression":
         return f"out of bag the forest explains {score:z.1%} of the variance of {training.target}"
@@ -199,7 +199,7 @@ def quality(model: Any, training: Training) -> str:
 
 
 def doubts_on_copies(model: Any, X: Any, y: Any) -> Iterator[str]:
-    """A sentence on training rows that stand in the table more than once, if there are many."""
+    """A sentence on training rows that occur more than once in the table, if there are many."""
     from forest.inference.repeated_rows import doubts_on_repeated_rows
     from importance.core.fitted_forest import check_forest  # slow to import
 
@@ -207,10 +207,11 @@ def doubts_on_copies(model: Any, X: Any, y: Any) -> Iterator[str]:
 
 
 def is_useless(model: Any, y: Any) -> bool:
-    """Is the forest no better out of bag than always saying the mean; of classes, neither right in
-    more rows than the most frequent one nor, by the Brier loss, nearer than their shares?
+    """Whether the forest is no better out of bag than always predicting the mean.
 
-    Of a rare class it may know much and be right in no more rows.
+    A classifier is useless if it is neither right in more rows than the most frequent class would
+    be, nor better by the Brier loss than the class shares. The latter matters for a rare class:
+    a forest may know much about it without being right in more rows.
     """
     said = getattr(model, "oob_decision_function_", None)
     if said is None:
@@ -218,11 +219,11 @@ def is_useless(model: Any, y: Any) -> bool:
     share = _largest_share(y)
     if model.oob_score_ > share + np.sqrt(share * (1.0 - share) / len(y)):
         return False
-    known = said.sum(axis=1) > 0.0  # not nan, nor scikit-learn's 0 of rows never out of bag
+    known = said.sum(axis=1) > 0.0  # not nan, nor scikit-learn's 0 for rows never out of bag
     truth = (np.asarray(y)[:, np.newaxis] == model.classes_)[known].astype(np.float64)
     return ((said[known] - truth) ** 2).sum() >= ((truth.mean(axis=0) - truth) ** 2).sum()
 
 
 def _largest_share(y):
-    """Of a class in the rows."""
+    """Share of the most frequent class."""
     return np.unique(y, return_counts=True)[1].max() / len(y)

@@ -1,4 +1,4 @@
-"""Which columns matter: the table on standard output, and a page."""
+"""`cartwood importance`: which columns matter, as a table on standard output and as a page."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
@@ -18,11 +18,11 @@ EXAMPLES = (
     "cartwood importance houses.csv --target price --refits   # what nothing else can replace",
     "cartwood importance visits.csv --target pressure --groups patient   # rows go together",
 )
-TOP = 25  # columns that pictures show
+TOP = 25  # columns that plots show
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Those of a fit, and where the page goes."""
+    """Add the arguments of a fit, of judging, and where the page goes."""
     fitting.add_arguments(parser)
     fitting.add_groups(parser)
     judging.add_arguments(parser)
@@ -32,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Fit, judge, print the table, write the page."""
+    """Fit and judge a forest, print the table, and write the page."""
     training = fitting.load(args)
     model = fitting.grow(fitting.new_forest(training, args), training)
     comparison = judging.judge(model, training, args)
@@ -51,7 +51,7 @@ def run(args: Namespace) -> None:
 def _blocks(
     model: Any, training: fitting.Training, comparison: Any, has_pictures: bool
 ) -> Iterator[str]:
-    """The page below its first sentences."""
+    """The blocks of the page."""
     from importance.core.ordering import leading  # slow to import
 
     result = comparison.results["oob_permutation"]
@@ -88,7 +88,7 @@ def _blocks(
 
 
 def _pictures(comparison: Any) -> Iterator[str]:
-    """Pictures of the measures, where matplotlib is installed."""
+    """Plots of the measures, or a note if matplotlib is not installed."""
     yield page.heading("In pictures")
     if not page.has_pictures():
         yield page.note('Pictures need matplotlib; pip install "cartwood[plot]" brings it.')

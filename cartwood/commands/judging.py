@@ -1,4 +1,4 @@
-"""Importances of a forest's columns, and what they say in words."""
+"""Importances of a forest's columns, and conclusions in words."""
 
 from argparse import ArgumentParser, Namespace
 from typing import Any
@@ -18,7 +18,7 @@ TITLES = {
     "mean_absolute_shap": "mean |SHAP|",
     "mean_absolute_shap_oob": "mean |SHAP| out of bag",
 }
-MAX_ROWS = 10_000  # out of bag, that judge a tree: more take longer and change little
+MAX_ROWS = 10_000  # out-of-bag rows that judge a tree: more take longer and change little
 PHASES = {
     "oob_permutation": "permuting columns out of bag",
     "unbiased_mdi": "judging splits out of bag",
@@ -27,13 +27,13 @@ PHASES = {
     "mean_absolute_shap": "explaining rows (SHAP)",
     "mean_absolute_shap_oob": "explaining rows out of bag (SHAP)",
 }
-PARTS = ("unbiased_mdi", "mdi", "jointly")  # that can be left out
+PARTS = ("unbiased_mdi", "mdi", "jointly")  # can be left out
 CLEAR = 2.0  # standard errors from 0
-MANY = 20  # values of a column that may name whom rows belong to
+MANY = 20  # distinct values from which on a column may say whom rows belong to
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What is judged beside permutation, and on how many rows."""
+    """Add the arguments for measures besides permutation, and for how many rows judge."""
     add = parser.add_argument
     add("--refits", action="store_true", help="also drop-column importance: a forest per column")
     add("--shap", action="store_true", help="also mean |SHAP|, on all trees and out of bag")
@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def judge(model: Any, training: Training, args: Namespace) -> Any:
-    """Every measure of the forest that does not need refits, and drop-column where asked for."""
+    """Compute every measure that needs no refits, and drop-column importance if asked for."""
     from importance import compare
 
     names = ["oob_permutation", *(name for name in PARTS[:2] if name not in args.without)]
@@ -76,7 +76,7 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
 
 
 def drawn(result: Any) -> str:
-    """On how many rows the trees were judged, if these were drawn."""
+    """A phrase on how many rows judged each tree, if these were drawn; else empty."""
     n = result.max_rows
     return "" if n is None else f"each tree is judged on {n:,} rows out of bag, drawn at random"
 
@@ -87,12 +87,12 @@ def ordered(result: Any) -> np.ndarray:
 
 
 def is_regression(training: Training) -> bool:
-    """Is the target a number?"""
+    """Whether the target is a number."""
     return training.task.kind == "regression"
 
 
 def table(comparison: Any) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Every column with value ± standard error by every measure, the most important first."""
+    """Every column with value ± standard error for every measure, the most important first."""
     results = comparison.results
     order = ordered(results["oob_permutation"])
     columns = ["column", *(TITLES.get(name, name) for name in results)]
@@ -103,7 +103,7 @@ def table(comparison: Any) -> tuple[list[str], list[tuple[str, ...]]]:
 
 
 def legend(comparison: Any) -> str:
-    """What the measures of the table count."""
+    """The units of the measures in the table."""
     lines = [
         f"{TITLES.get(name, name)}: {result.unit}, ± standard error {result.uncertainty}."
         for name, result in comparison.results.items()
@@ -115,13 +115,13 @@ def legend(comparison: Any) -> str:
 
 
 def finding(model: Any, training: Training, comparison: Any) -> str:
-    """What the table says: the finding in one sentence, the forest's quality in another."""
+    """The result in words: the finding, then the quality of the forest and reservations."""
     quality = fitting.quality(model, training)
     result = comparison.results["oob_permutation"]
     first, *others = ordered(result)
     positive = np.maximum(result.values, 0.0)
     share = positive / (positive.sum() or 1.0)
-    is_clear = result.values > CLEAR * result.standard_error  # where the error is nan none is
+    is_clear = result.values > CLEAR * result.standard_error  # False if the error is nan
     clear = [j for j in others[:2] if is_clear[j]]
     then = " and ".join(f"{result.feature_names[j]} ({share[j]:.0%})" for j in clear)
     unit = result.unit.removeprefix("increase in ").replace("loss of a tree", "loss of the trees")
@@ -155,8 +155,11 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
 
 
 def _on_new_rows(training, leaders):
-    """What a leading column does not say of new rows: one of many names, such as of patients, of
-    rows of others, and a date of rows that come later."""
+    """What a leading column does not say about new rows, in words.
+
+    A column of many names, such as patients, says nothing about rows of other names; a date says
+    nothing about later rows.
+    """
     for name in leaders:
         values = training.X[name]
         if name in training.recipe.dates:
@@ -175,7 +178,7 @@ def _on_new_rows(training, leaders):
 
 
 def _rivals(result, first, others):
-    """Which of the others may matter as much as the first, by their errors, in words."""
+    """A phrase on columns that may matter as much as the first, given the errors; else empty."""
     error = np.hypot(result.standard_error[first], result.standard_error)
     is_clear = result.values[first] - result.values > CLEAR * error
     names = [str(result.feature_names[j]) for j in others if not is_clear[j]]
@@ -187,7 +190,7 @@ def _rivals(result, first, others):
 
 
 def how(model: Any, training: Training) -> str:
-    """How the page was made."""
+    """One sentence on how the page was made."""
     about = "" if training.groups is None else "about "
     is_drawn = model.max_samples is not None
     each = f", each on {about}{fitting.MOST_ROWS:,} rows, drawn anew" if is_drawn else ""

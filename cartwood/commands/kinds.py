@@ -1,10 +1,11 @@
-"""Small work of every kind: calls that between them compile what users call.
+"""Small calls of every kind, which together compile the kernels that users need.
 
     a kind of tree      by itself, with the usual criteria, for a tree and a forest
     a prediction        of fitted forests, in and out of bag
     an importance       of forests of numbers and of categories
 
-Each is alone: of two kinds together (bins and three outputs, say) only a few are here.
+Each kind is compiled by itself; of the combinations of two (such as bins with three outputs) only a
+few are covered.
 """
 
 import functools
@@ -22,8 +23,8 @@ _BINS = {"max_bins": 255}
 _BY_SURROGATES = {"missing": "surrogate", "surrogates": 2, "competitors": 1}
 
 
-# What a wheel has the kernels of beside the plain cases: tables with categories and dates, extra
-# trees, class weights, and the importances of `cartwood importance` and of the README.
+# Cases for which wheels have kernels in addition to the plain ones: tables with categories and
+# dates, extra trees, class weights, the importances of `cartwood importance` and of the README.
 USUAL = (
     "classes: categories, gini", "classes: categories, gini, a forest",
     "classes: numbers, gini, extra trees", "classes: oob_permutation, numbers",
@@ -38,14 +39,14 @@ USUAL = (
 
 
 class Work(NamedTuple):
-    """What is done, in words, and the call that does it."""
+    """A name, and the call that compiles the kernels."""
 
     name: str
     call: Callable[[], Any]
 
 
 class Side(NamedTuple):
-    """Classification or regression: estimators, the usual criteria and others, and targets."""
+    """Estimators of classification or regression, usual and other criteria, and targets."""
 
     Tree: Any
     Extra: Any
@@ -64,10 +65,10 @@ class Tables(NamedTuple):
     numbers: np.ndarray  # the last column has three values
     missing: np.ndarray
     sparse: scipy.sparse.csc_matrix
-    many: np.ndarray  # of more distinct values than 16 bits number
+    many: np.ndarray  # with more distinct values than 16 bits can number
 
     def by_name(self) -> Iterator[tuple[str, Any, dict]]:
-        """Name, table and the parameter that asks for it."""
+        """Name, table, and the parameters that ask for it."""
         yield "numbers", self.numbers, {}
         yield "missing values", self.missing, {}
         yield "categories", self.numbers, _CATEGORIES
@@ -77,14 +78,14 @@ class Tables(NamedTuple):
         yield "sparse", self.sparse, {}
 
     def numbers_and_categories(self, criterion: str = "") -> Iterator[tuple[str, Any, dict]]:
-        """Those whose kernels differ for all criteria; absolute_error has no categories."""
+        """Tables whose kernels differ for all criteria; absolute_error takes no categories."""
         yield "missing values", self.missing, {}
         if criterion != "absolute_error":
             yield "categories", self.numbers, _CATEGORIES
 
 
 def all_work() -> list[Work]:
-    """Everything, the plain cases first."""
+    """All work, the plain cases first."""
     import cart.__main__ as plain
 
     rng = np.random.default_rng(0)
@@ -92,7 +93,7 @@ def all_work() -> list[Work]:
     X[:, 4] = rng.integers(0, 3, _N_ROWS)
     missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     many = rng.random((plain.MANY, 2))
-    sparse = scipy.sparse.csc_matrix(np.where(X > 2, X, 0.0))  # more would be made dense
+    sparse = scipy.sparse.csc_matrix(np.where(X > 2, X, 0.0))  # a fuller one is made dense
     tables = Tables(X, missing, sparse, many)
     work = [Work("random draws", lambda: plain.first_draws([0], 2))]
     work += [Work(case.name, partial(plain.use, case)) for case in plain.CASES]
@@ -104,7 +105,7 @@ def all_work() -> list[Work]:
 
 
 def usual_work() -> list[Work]:
-    """What wheels have beside the plain cases."""
+    """The work whose kernels wheels have in addition to the plain cases."""
     work = {each.name: each for each in all_work()}
     return [work[name] for name in USUAL]
 
@@ -155,12 +156,12 @@ def _tables(side, tables):
 
 
 def _repeated(y, tables):
-    """Targets for the rows of many values."""
+    """Targets repeated for the rows of `tables.many`."""
     return np.resize(y, (len(tables.many), *y.shape[1:]))
 
 
 def _parameters(side, tables):
-    """What else chooses kernels: limits, weights, draws, constraints."""
+    """Parameters that select other kernels: limits, weights, draws, constraints."""
     X, y, Tree, Forest = tables.numbers, side.y, side.Tree, side.Forest
     for what, table, asked in tables.numbers_and_categories():
         for criterion in side.criteria:
@@ -193,7 +194,7 @@ def _parameters(side, tables):
 
 
 def _share_nodes(X, y):
-    """Do what threads without a tree do for others (see `FastPath.helper`)."""
+    """Do the work that threads without a tree do for others (see `FastPath.helper`)."""
     from cart import DecisionTreeRegressor
     from cart.fast_paths.regression.sorted_path import SortedPath
     from cart.growth.plan import make_plan
@@ -208,7 +209,7 @@ def _share_nodes(X, y):
 
 
 def _outputs(side, tables):
-    """Three outputs."""
+    """Fits with three outputs."""
     for criterion in side.criteria:
         for what, X, asked in tables.numbers_and_categories(criterion):
             model = side.Forest(3, criterion=criterion, **asked)
@@ -255,7 +256,7 @@ def _books(side, tables):
 
 
 def _predictions(side, tables):
-    """What fitted forests answer."""
+    """Everything that fitted forests predict."""
     from forest import nearest_rows, outlier_scores, proximity
 
     X, y = tables.numbers, side.y
@@ -288,7 +289,7 @@ def _predictions(side, tables):
 
 
 def _partitions(side, tables):
-    """One forest of a table in partitions, by threads of this process."""
+    """A forest of a table in partitions, grown by threads of this process."""
     if find_spec("dask") is None:
         return
     from importlib import import_module
@@ -301,7 +302,8 @@ def _partitions(side, tables):
 
 
 def _importances(side, tables):
-    """Every measure of a forest of numbers, and those that meet categories of one with them."""
+    """Every measure on a forest of numbers; on missing values and categories, those with kernels
+    of their own."""
     from forest.interop.bridge import to_sklearn
 
     X, y = tables.numbers, side.y
@@ -332,20 +334,20 @@ def _importances(side, tables):
 
 
 def _judge(name, fitted, *given, **options):
-    """An importance of a forest that is fitted then."""
+    """Compute an importance of a forest, which is fitted only at this point."""
     import importance
 
     return getattr(importance, name)(fitted(), *given, **options)
 
 
-# What some are given beside the forest; all others X and y.
+# Arguments besides the forest, for functions that do not take X and y.
 _GIVEN: dict[str, Callable[[Any, Any], tuple]] = {
     "mdi": lambda X, y: (),
     "held_out_permutation": lambda X, y: (X + 0.5, y),
     "shap_values": lambda X, y: (X,),
 }
 _FEW: dict[str, Any] = {"random_state": 0, "n_jobs": 1}
-# Options by the name of the function, and what is special.
+# Options by name of the function, with what is special behind a comma.
 _MEASURES: dict[str, dict[str, Any]] = {
     "mdi": {},
     "unbiased_mdi": {},

@@ -1,4 +1,4 @@
-"""Predictions of a saved model for the rows of a table, as CSV."""
+"""`cartwood predict`: predictions of a saved model for the rows of a table, as CSV."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -17,7 +17,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The model, the table, and where the predictions go."""
+    """Add the arguments for the model, the table, and where the predictions go."""
     add = parser.add_argument
     add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
     add("data", type=Path, metavar="TABLE", help="a .csv or .parquet file with the same columns")
@@ -38,7 +38,7 @@ def run(args: Namespace) -> None:
 
 
 def _predictions(model: Any, target: str, X: Any) -> Any:
-    """The prediction, and of classes the share of every one."""
+    """The predictions and, in classification, the share of every class."""
     import pandas as pd
 
     if not hasattr(model, "classes_"):
@@ -51,7 +51,7 @@ def _predictions(model: Any, target: str, X: Any) -> Any:
 
 
 def _say_what_is_new(model, X):
-    """Count values of categories that training did not have."""
+    """Report how many rows have categories that training did not have."""
     from cart import count_unseen
 
     for name, n_new in zip(X.columns, count_unseen(model, X), strict=True):

@@ -1,4 +1,4 @@
-"""Models in files, with what has to be done to a table before they see it."""
+"""Saved models, together with the recipe that converts tables for them."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,14 +9,14 @@ from cartwood.terminal import UserError
 
 
 class Asked(NamedTuple):
-    """What a saved model predicts, and from which columns."""
+    """The target of a saved model, and the recipe of its columns."""
 
     target: str
     recipe: Recipe
 
 
 def save(model: Any, training: Training, path: Path) -> None:
-    """Save a model; its attribute `table_` says what it predicts from which columns."""
+    """Save a model; its attribute `table_` holds the target and the recipe of the columns."""
     model.table_ = {"target": training.target, **training.recipe._asdict()}
     try:
         model.save(path)
@@ -25,12 +25,12 @@ def save(model: Any, training: Training, path: Path) -> None:
 
 
 def load(path: Path) -> tuple[Any, Asked]:
-    """A model and its table.
+    """Load a model, its target and its recipe.
 
     Raises
     ------
     UserError
-        If the file is none that `save` wrote.
+        If the file was not written by `save`.
     """
     import forest
 
@@ -46,5 +46,5 @@ def load(path: Path) -> tuple[Any, Asked]:
             f"{path} holds a model of other origin, whose columns are not known; "
             "`cartwood fit --save` writes what this command reads."
         )
-    recipe = Recipe(table["kinds"], table["left_out"], table.get("units", {}))  # older ones: none
+    recipe = Recipe(table["kinds"], table["left_out"], table.get("units", {}))  # older: none
     return model, Asked(table["target"], recipe)

@@ -1,4 +1,4 @@
-"""A tree of a saved model, as text or as a picture."""
+"""`cartwood show`: a tree of a saved model, as text or as a picture."""
 
 import re
 from argparse import ArgumentParser, Namespace
@@ -15,7 +15,7 @@ from cartwood.commands.fitting import not_negative, positive
 from cartwood.terminal import UserError, counted, require, say
 
 KINDS = ("surrogates", "competitors")
-_LETTERS, _LINES = 20, 9  # of a node in a picture
+_LETTERS, _LINES = 20, 9  # width and height of a node's text in a picture
 HELP = "a tree of a saved model, as text or as a picture"
 EXAMPLES = (
     "cartwood show houses.safetensors",
@@ -24,7 +24,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The model, which tree of it, how deep, and where to."""
+    """Add the arguments for the model, which tree, how deep, and where to."""
     add = parser.add_argument
     add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
     add("--tree", type=int, default=0, metavar="N", help="which tree of a forest, from 0 (0)")
@@ -57,7 +57,7 @@ def run(args: Namespace) -> None:
 
 
 def _with_dates(text: str, names: Iterable[str]) -> str:
-    """Conditions on these columns, whose seconds nobody can read, with dates."""
+    """Replace the seconds in conditions on these columns by dates, which people can read."""
     for name in names:
         said = rf"{re.escape(name)} (<=| >|>)( *)(-?\d+(?:\.\d+)?)"
         condition = rf"^(|\|.*(?:--- |surrogate: |competitor: )){said}(?=$| \()"
@@ -80,7 +80,7 @@ def _tree_of(model: Any, number: int) -> Any:
 
 
 def _refuse_to_show(tree, args):
-    """Refuse surrogates and competitors that are not there, or of a picture."""
+    """Refuse surrogates and competitors that the model did not keep, or that a picture lacks."""
     for kind in KINDS:
         most = getattr(args, kind)
         if most and args.output is not None:
@@ -93,9 +93,9 @@ def draw(
     tree: Any, names: Sequence[str], labels: Sequence[str] | None, depth: int,
     dates: Sequence[str] = (),
 ) -> Any:  # fmt: skip
-    """A figure of the upper levels of a tree, as wide as its nodes need to be read.
+    """A figure of the upper levels of a tree, wide enough for its nodes to be readable.
 
-    `dates` are the columns whose numbers are seconds of dates.
+    `dates` are the columns whose values are dates in seconds.
     """
     import matplotlib.pyplot as plt
 
@@ -116,7 +116,7 @@ def draw(
 
 
 def _folded(text):
-    """The lines of a node, none of them wider than it has room beside its neighbours."""
+    """The text of a node, wrapped to the width and cut to the height that it has room for."""
     lines = [part for line in text.split("\n") for part in wrap(line, _LETTERS)]
     return "\n".join(lines if len(lines) <= _LINES else [*lines[: _LINES - 4], "…", *lines[-3:]])
 

@@ -1,4 +1,4 @@
-"""Compile every kind of kernel ahead: trees, forests, importances."""
+"""`cartwood warm-up`: compile every kind of kernel ahead: trees, forests, importances."""
 
 import warnings
 from argparse import ArgumentParser, Namespace
@@ -12,7 +12,7 @@ EXAMPLES = ("cartwood warm-up",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """There are none."""
+    """Add nothing: the command takes no arguments."""
 
 
 def run(args: Namespace) -> None:

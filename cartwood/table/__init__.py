@@ -1,4 +1,4 @@
-"""Tables from files: what is read, and what is done to every column before trees see it."""
+"""Tables from files: reading them, and converting every column to what trees take."""
 
 from cartwood.table.columns import Recipe
 from cartwood.table.files import read

@@ -1,10 +1,9 @@
-"""What is done to every column of a table before trees see it, kept to be done again to new rows.
+"""Conversion of every column of a table to what trees take, kept to be repeated on new rows.
 
-Numbers stay, also those that are written as text ("3,5", "12 %", "1,234,567"), be there one unit
-beside all of them ("$1,200"), or a word or two among them for what is missing ("n.a."); booleans
-are 0 and 1; dates, durations and times of day count as seconds; all else is categories, which trees
-split into subsets.
-Missing values stay missing: trees send them to the better side.
+Numbers stay, also those written as text ("3,5", "12 %", "1,234,567"), with the same unit beside all
+of them ("$1,200"), or with a word or two among them for missing values ("n.a."). Booleans become 0
+and 1. Dates, durations and times of day become seconds. All other columns are categories, which
+trees split into subsets. Missing values stay missing: trees send them to the better side.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,10 +31,10 @@ from cartwood.terminal import UserError, nearest
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
-_NEARLY_ALL = 0.9  # of the rows: a column of text with so many distinct values names rows
-_SOME = 50  # values below which nothing is said of that
-_SOME_LISTS = 6  # cells that may list choices
-_NAMED = 20  # columns that a line names
+_NEARLY_ALL = 0.9  # share of distinct values from which on a column of text only names its rows
+_SOME = 50  # with fewer values a column is not taken for names or ids
+_SOME_LISTS = 6  # least number of distinct cells that may list choices
+_NAMED = 20  # most columns that a line names
 _TIMES = {
     DATE: "dates", DAY_FIRST: "dates", CLOCK: "times of day", DURATION: "durations",
     HOURS: "durations",
@@ -43,16 +42,16 @@ _TIMES = {
 
 
 class Recipe(NamedTuple):
-    """The columns that trees are given, in their order, and what each is made of.
+    """The columns that trees are given, in order, and how each is converted.
 
     Attributes
     ----------
     kinds : dict of str to str
-        "number", "boolean", "date", "category" and so on, by the name of the column.
+        "number", "boolean", "date", "category" and so on, by column name.
     left_out : dict of str to str
-        Why a column is not used, a key of LEFT_OUT.
+        Why a column is not used, as a key of LEFT_OUT.
     units : dict of str to tuple of str
-        What stands before and behind every number of a column.
+        The text before and after every number of a column.
     """
 
     kinds: dict[str, str]
@@ -61,7 +60,7 @@ class Recipe(NamedTuple):
 
     @classmethod
     def of(cls, frame: Any) -> "Recipe":
-        """What the columns of a training table ask for."""
+        """The recipe for a training table."""
         units, kinds = {}, {}
         for name in frame.columns:
             kinds[name], unit = _kind_and_unit(frame[name])
@@ -76,12 +75,12 @@ class Recipe(NamedTuple):
 
     @property
     def categorical(self) -> list[str]:
-        """Names of the columns of categories."""
+        """Names of the categorical columns."""
         return [name for name, kind in self.kinds.items() if kind == CATEGORY]
 
     @property
     def texts(self) -> list[str]:
-        """Names of the columns that a file must not take for numbers: "01" is not 1."""
+        """Names of the columns that must be read as text, not as numbers: "01" is not 1."""
         kinds = CATEGORY, GROUPED, GROUPED_BY_POINTS, GROUPED_BY_SPACES
         return [name for name, kind in self.kinds.items() if kind in kinds]
 
@@ -91,12 +90,12 @@ class Recipe(NamedTuple):
         return [name for name, kind in self.kinds.items() if kind in (DATE, DAY_FIRST)]
 
     def apply(self, frame: Any) -> Any:
-        """The table as trees take it: float64, and objects (str or nan) for categories.
+        """Convert a table to what trees take: float64, and objects (str or nan) for categories.
 
         Raises
         ------
         UserError
-            If a column is missing, or has other values than in training.
+            If a column is missing, or has other kinds of values than in training.
         """
         import pandas as pd
 
@@ -111,7 +110,7 @@ class Recipe(NamedTuple):
         )
 
     def doubts(self, frame: Any) -> Iterator[str]:
-        """Sentences on columns that may be other than what they were taken for."""
+        """Sentences on columns that may mean something else than they were taken for."""
         for name, kind in self.kinds.items():
             column = frame[name].dropna()
             if kind in _DOUBTS:
@@ -130,14 +129,14 @@ class Recipe(NamedTuple):
                 yield from (f"{name}: {text}" for text in may_be_numbers(frame[name].dropna()))
 
     def doubts_on_new(self, frame: Any) -> Iterator[str]:
-        """Sentences on values of new rows that may be other than what they were taken for."""
+        """Sentences on values of new rows that may mean something else than they are taken for."""
         for name, kind in self.kinds.items():
             if kind in (AMONG_WORDS, NUMBER, DATE):
                 bare = without_unit(frame[name].dropna(), self.units.get(name))
                 yield from (f"{name}: {text}" for text in _DOUBTS[kind](bare))
 
     def in_words(self, X: Any = None) -> str:
-        """One line: what was done to which column; with the table also where values are missing."""
+        """One line on how columns are converted and, given the table, which lack values."""
         parts = []
         for kind, what in _WORDS.items():
             names = [name for name, each in self.kinds.items() if each == kind]
@@ -183,7 +182,7 @@ _WORDS = {
 
 
 def _levels(X, kind):
-    """Number of categories by column, or None."""
+    """Number of categories by column, or None if not applicable."""
     return (
         None if X is None or kind != CATEGORY else {name: X[name].nunique() for name in X.columns}
     )
@@ -222,7 +221,7 @@ def _kind_of(column):
 
 
 def _kind_and_unit(column):
-    """What a column holds, and the unit beside its numbers or None."""
+    """What a column holds, and the unit beside its numbers, or None."""
     kind, known = _kind_of(column), column.dropna()
     may_have_unit = kind in (CATEGORY, "name") and column.dtype.name != "category"
     unit = unit_of(known) if may_have_unit else None
@@ -231,7 +230,7 @@ def _kind_and_unit(column):
 
 def _kind_beside(unit, known):
     kind = kind_of_numbers(without_unit(known.drop_duplicates(), unit))
-    return NUMBER if kind in (None, AMONG_WORDS) else kind  # digits alone are no codes here
+    return NUMBER if kind in (None, AMONG_WORDS) else kind  # beside a unit, digits are no codes
 
 
 def _are(values, kinds):
@@ -239,7 +238,7 @@ def _are(values, kinds):
 
 
 def _kind_of_text(known):
-    """What all of some texts are, beside categories, or None."""
+    """The kind of numbers or dates that all of some texts are, or None for categories."""
     kind = kind_of_numbers(known)
     return kind_of_dates(known) if kind is None else kind
 
@@ -258,7 +257,7 @@ def _not_as_written(column):
 
 
 def _may_be_meant_otherwise(column):
-    """Sentences on a column of categories."""
+    """Sentences on a column of categories that may mean something else."""
     yield from may_be_numbers(column)
     yield from may_be_two_numbers(column)
     yield from _may_be_several_choices(column)
@@ -266,7 +265,7 @@ def _may_be_meant_otherwise(column):
 
 
 def _may_be_several_choices(column):
-    """A sentence on cells that list some of a few choices, such as "a, b"."""
+    """A sentence on cells that list several of a few choices, such as "a, b"."""
     cells = column.astype(str).drop_duplicates()
     for separator in ",;|":
         listed = cells.str.split(separator)
@@ -282,7 +281,7 @@ def _may_be_several_choices(column):
 
 
 def _may_stand_for_those_below(column):
-    """A sentence on a column of which a cell is filled where something new begins alone."""
+    """A sentence on a column that may be filled only where a new value begins."""
     known = column.dropna().astype(str)
     is_sparse = 2 < len(known) <= len(column) / 2
     if is_sparse and column.notna().iloc[0] and (known != known.shift()).all():
@@ -293,7 +292,7 @@ def _may_stand_for_those_below(column):
 
 
 def doubts_on_names(names: Any) -> Iterator[str]:
-    """A sentence on the first of some names, in a Series, that may be meant to be one."""
+    """A sentence on names, in a Series, that may be spellings of the same name."""
     names = names.astype(str).drop_duplicates()
     plain = names.str.split().str.join(" ").str.casefold()
     alike = names[plain.duplicated(keep=False)]
@@ -305,7 +304,7 @@ def doubts_on_names(names: Any) -> Iterator[str]:
         yield f"{named} differ by blanks or capitals alone; write them alike to make them one"
 
 
-# What may be other than it is taken for, by the kind of the column.
+# By kind of column: sentences on values that may mean something else than they are taken for.
 _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     **written.DOUBTS,
     CATEGORY: _may_be_meant_otherwise,
@@ -315,14 +314,14 @@ _DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
 
 
 def _convert(column, kind, unit=None):
-    """The values of a column, float64, or str and nan in an array of objects."""
+    """The values of a column, as float64, or as an object array of str and nan."""
     import pandas as pd
 
-    if column.isna().all():  # which has no kind of its own
+    if column.isna().all():  # an empty column has no kind of its own
         return np.full(len(column), np.nan, object if kind == CATEGORY else np.float64)
     places = None
-    if kind != CATEGORY and pd.api.types.is_string_dtype(column):  # each text is read once
-        places, texts = column.factorize()  # -1 where it is missing
+    if kind != CATEGORY and pd.api.types.is_string_dtype(column):  # parse each distinct text once
+        places, texts = column.factorize()  # -1 if missing
         column = pd.Series(texts, name=column.name)
     try:
         values = _CONVERT[kind](without_unit(column, unit))
@@ -333,12 +332,12 @@ def _convert(column, kind, unit=None):
 
 
 def kind_of_time(column: Any) -> str | None:
-    """What its values, none of them missing, say of time, also as text; None where nothing."""
+    """What values, also as text, say about time: "dates", "durations", "times of day" or None."""
     return _TIMES.get(_kind_of(column)) if len(column) > 0 else None
 
 
 def as_numbers(column: Any) -> Any:
-    """A column whose numbers are written as text as numbers; any other as it is."""
+    """A column of numbers written as text, converted to numbers; any other column as it is."""
     import pandas as pd
 
     kind, unit = _kind_of_written(column)
@@ -348,7 +347,7 @@ def as_numbers(column: Any) -> Any:
 
 
 def doubts_on_numbers(column: Any) -> Iterator[str]:
-    """Sentences on what `as_numbers` makes of a column, where it may be meant otherwise."""
+    """Sentences on what `as_numbers` makes of a column, if it may be meant otherwise."""
     kind, unit = _kind_of_written(column)
     if kind in _DOUBTS:
         bare = without_unit(column.dropna(), unit)
@@ -356,7 +355,7 @@ def doubts_on_numbers(column: Any) -> Iterator[str]:
 
 
 def _kind_of_written(column):
-    """What kind of numbers written as text a column holds, or None, and their unit or None."""
+    """The kind of numbers written as text that a column holds, and their unit; or None."""
     known = column.dropna()
     if len(known) == 0 or is_number(column):
         return None, None
@@ -365,7 +364,7 @@ def _kind_of_written(column):
     return (kind if unit is None else _kind_beside(unit, known)), unit
 
 
-# As pandas reads them from text.
+# The spellings that pandas reads as booleans.
 _TRUE = dict.fromkeys((True, "True", "TRUE", "true"), 1.0)
 _FALSE = dict.fromkeys((False, "False", "FALSE", "false"), 0.0)
 

@@ -1,4 +1,4 @@
-"""Dates, times of day and durations, also those that are written as text, as seconds."""
+"""Dates, times of day and durations, also those written as text, converted to seconds."""
 
 import re
 import warnings
@@ -19,14 +19,14 @@ _HOURS = r"\d+:[0-5]\d"  # 26:10
 _PART = r"\d+(?:\.\d+)?\s*(?:days?|d|hours?|hr?|minutes?|min|m|seconds?|sec|s)"  # pandas's
 _ISO_DURATION = r"P(?=.*\d)(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"  # PT4H53M
 _DURATION = rf"{_LONG_CLOCK}|({_PART},?\s*)+({_LONG_CLOCK})?|{_ISO_DURATION}"
-_TWO_PARTS = rf"{_PART},?\s*\d|:|^P"  # one alone, as "5 m", may be another unit
+_TWO_PARTS = rf"{_PART},?\s*\d|:|^P"  # one part alone, as "5 m", may be another unit
 _ZONE = r"(?<=[\dMm.])\s*(?:GMT|UTC)(?:([+-])(\d{1,2})(?::?(\d\d))?)?$"  # 6:13 PM GMT+2
 _HALF_DAY = (
     r"\b(0?[1-9]|1[0-2])(:[0-5]\d(?::[0-5]\d)?)\s*([AaPp])\.?[Mm]\.?(?=$|[+-]\d\d:\d\d$)"  # 6:13 PM
 )
-# 3/24/24, 24.3.24, 24-Mar-24; in 24-3-24 nobody knows which is the year.
+# 3/24/24, 24.3.24, 24-Mar-24; not 24-3-24, which may begin with the year or with the day.
 _SHORT_YEAR = r"^(\d{1,2}(?:([./])\d{1,2}\2|([ -])[A-Za-z]{3,9}\3))(\d\d)(?=$|\s)"
-# Months and quarters, which begin on their first day.
+# Months and quarters; they stand for their first day.
 _OF_YEAR = r"((?:19|20)\d\d)"
 _MONTH = rf"^(0?[1-9]|1[0-2])[/.]{_OF_YEAR}$"
 _NAMES = "January February March April May June July August September October November December"
@@ -37,7 +37,7 @@ _CENTURY = 69  # 69 is 1969, 68 is 2068 (POSIX)
 
 
 def kind_of_dates(known: Any) -> str | None:
-    """What kind of dates or times some texts are, none of them missing, or None."""
+    """The kind of dates or times that some texts, none of them missing, are; or None."""
     text = _in_full(known.drop_duplicates())
     if are_all(text, _CLOCK, ":"):
         return CLOCK
@@ -48,7 +48,7 @@ def kind_of_dates(known: Any) -> str | None:
     first = str(text.iloc[0]).strip()
     if not (6 <= len(first) <= 40 and sum(letter.isdigit() for letter in first) >= 4):
         return None
-    # Day first is read only where no other order fits: a 13th month tells.
+    # Day first is tried last: only a 13th month, which no other order fits, decides for it.
     for kind, options in ((DATE, _ISO), (DATE, {}), (DAY_FIRST, _FIRST)):
         if _are_dates(text, options):
             return kind
@@ -56,8 +56,10 @@ def kind_of_dates(known: Any) -> str | None:
 
 
 def _in_full(column):
-    """Texts with offsets of time zones, hours of 24, years of four digits, and a day; what else
-    there is stays as it is."""
+    """Texts with time zone offsets, 24-hour times, four-digit years and a day filled in.
+
+    Texts that need none of this stay as they are.
+    """
     known = column.dropna()
     if not len(known) or not _is_text(column):
         return column
@@ -68,7 +70,7 @@ def _in_full(column):
         (_QUARTER, lambda found: _quarter(found[1], found[2])),
         (_QUARTER_FIRST, lambda found: _quarter(found[2], found[1])),
     ):  # fmt: skip
-        if re.search(pattern, first):  # most texts are seen to be others by the first of them
+        if re.search(pattern, first):  # the first text usually tells whether a pattern applies
             text = column.where(column.isna(), column.astype(str).str.strip())
             column = text.str.replace(pattern, in_full, regex=True)
             first = re.sub(pattern, in_full, first)
@@ -103,7 +105,7 @@ def _are_dates(text, options):
 
 
 def _parse(text, options):
-    """Dates of some texts, or None where one is none, formats differ, or days are first unasked."""
+    """Dates of some texts; None if one is no date, formats differ, or a day is first unasked."""
     import pandas as pd
 
     try:
@@ -131,11 +133,11 @@ def _dates(column, **options):
         first = column[_which_is_none(text, options)]
         raise ValueError(f"{first!r} is none, or its day and month are not in training's order")
     dates = pd.to_datetime(text, utc=True, **options) if dates is None else dates
-    return dates_as_seconds(dates.to_numpy("M8[us]"))  # in which 9999-12-31 has a place
+    return dates_as_seconds(dates.to_numpy("M8[us]"))  # microseconds can hold 9999-12-31
 
 
 def _which_is_none(text, how):
-    """Where the first text is that is no date; if all are dates, the first, unlike the others."""
+    """Index of the first text that is not a date; of the first text if all of them are dates."""
     import pandas as pd
 
     known = text.dropna()
@@ -178,7 +180,7 @@ def _hours_and_minutes(column):
     return pd.to_timedelta(text + ":00").dt.total_seconds().to_numpy(np.float64)
 
 
-# Of each kind: what makes float64 of a column.
+# By kind: the function that converts a column to float64.
 READ: dict[str, Callable[[Any], np.ndarray]] = {
     DATE: _dates,
     DAY_FIRST: partial(_dates, **_FIRST),
@@ -192,7 +194,7 @@ READ: dict[str, Callable[[Any], np.ndarray]] = {
 
 
 def _month_is_first(column):
-    """How a date is read whose month may be its day; else how a short year is."""
+    """How a date is read whose month could be its day; otherwise how a two-digit year is read."""
     column = column.drop_duplicates()
     text = _in_full(column)
     may_be_other = _is_text(text) and not _are_dates(text, _ISO) and _are_dates(text, _FIRST)
@@ -222,7 +224,7 @@ def _hours_are_meant(column):
     yield f'"{first}" is read as {hours:,} hours and {minutes} minutes'
 
 
-# Of each kind: sentences on values that may be other than they are taken for.
+# By kind: sentences on values that may mean something else than they are taken for.
 DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     DATE: _month_is_first,
     DAY_FIRST: partial(_year_is_meant, **_FIRST),

@@ -13,7 +13,7 @@ from typing import Any
 
 from cartwood.terminal import UserError, nearest, require
 
-_MISSING = ["?"]  # beside what pandas takes for it: nothing, NA, null and the like
+_MISSING = ["?"]  # in addition to pandas's markers, such as nothing, NA and null
 _PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _SEPARATORS = ",;\t|"
@@ -24,29 +24,30 @@ _NO_NAMES = (
     "with no title or comments above it, and no row may have more fields."
 )
 _CODE = re.compile(rb'[,;\t|"\s]0[0-9]+(?=[,;\t|"\s]|$)')
-_COMPRESSED = b"\x1f\x8b", b"PK", b"BZ", b"\xfd7", b"(\xb5"  # which pandas reads, by their names
-_WITH_COMMAS = r"[+-]?[\d.,]+\s*%?"  # numbers, in a table of one column
+_COMPRESSED = b"\x1f\x8b", b"PK", b"BZ", b"\xfd7", b"(\xb5"  # pandas reads these, by file name
+_WITH_COMMAS = r"[+-]?[\d.,]+\s*%?"  # a number in a table of one column
 
 
 def read(path: Path, texts: Sequence[str] = ()) -> Any:
-    """The table of a file.
+    """Read the table in a file.
 
     Parameters
     ----------
     path : Path
-        Parquet by its ending, else text with commas, semicolons, tabs or | and a line of names.
+        Parquet by its ending; otherwise text with a header line, separated by commas, semicolons,
+        tabs or |.
     texts : sequence of str, default=()
-        Columns of a text file that stay text, be there numbers alone in them: "01" is not 1.
+        Columns of a text file to keep as text even if they hold only numbers: "01" is not 1.
 
     Returns
     -------
     pandas.DataFrame
-        Its columns named by strings of one line, without blanks around them.
+        With column names that are strings of one line, without blanks around them.
 
     Raises
     ------
     UserError
-        If it cannot be read, or has no rows, no columns or one name twice.
+        If the file cannot be read, has no rows or no columns, or has a column name twice.
     """
     pandas = require("pandas", "frame")
     if not path.is_file():
@@ -70,12 +71,12 @@ def read(path: Path, texts: Sequence[str] = ()) -> Any:
 
 
 def is_text(path: Path) -> bool:
-    """Is a file read as text, by its name?"""
+    """Whether a file is read as text, judging by its name."""
     return path.suffix.lower() not in _PARQUET
 
 
 def _require_distinct(path, names):
-    """Names of columns in one line each, none of them twice."""
+    """Column names in one line each; refuses a name that occurs twice."""
     names = [" ".join(str(name).splitlines()).strip() for name in names]
     for name, n_times in Counter(names).items():
         if n_times > 1:
@@ -84,7 +85,7 @@ def _require_distinct(path, names):
 
 
 def _require_one_line_of_names(path, frame):
-    """No row may be the names again, which make text of all columns."""
+    """Refuse a row that repeats the header, because it turns all columns into text."""
     first = next((name for name in frame if frame[name].dtype.kind == "O"), None)
     if first is None:
         return
@@ -99,7 +100,7 @@ def _require_one_line_of_names(path, frame):
 def _read_text(path, texts):
     with path.open("rb") as file:
         encoding = "utf-16" if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8"
-    # Else an older Windows: its letters, such as é, have one byte.
+    # The fallback is for files of older Windows, in which letters such as é have one byte.
     for each in (encoding, "cp1252"):
         with suppress(UnicodeDecodeError):
             return _decode(path, texts, each)
@@ -112,7 +113,7 @@ def _decode(path, texts, encoding):
     separator, names = _first_line(path, encoding)
     if any("\0" in str(name) for name in names):
         raise UserError(_NO_TEXT.format(path))
-    # pandas itself would call the second of two equal names another.
+    # pandas itself would rename the second of two equal names.
     names = _require_distinct(path, (name or f"Unnamed: {j}" for j, name in enumerate(names)))
     texts = {name: str for name in texts if name in names}
     read_csv = partial(
@@ -131,8 +132,10 @@ def _decode(path, texts, encoding):
 
 
 def _with_codes(frame, path, read_csv):
-    """The table with columns as text in which zeros stand before whole numbers: "01003" is a code,
-    and not 1003. Where "5" stands beside "05" a zero says nothing."""
+    """The table with codes kept as text: whole numbers with leading zeros, as "01003".
+
+    A column in which "5" and "05" both occur stays numeric: there a zero means nothing.
+    """
     names = [name for name in frame if _holds_whole_numbers(frame[name])]
     if names and _may_hold_codes(path):
         for name, column in read_csv(dtype=str, usecols=names).items():
@@ -150,14 +153,14 @@ def _holds_whole_numbers(column):
 
 
 def _may_hold_codes(path):
-    """Does a 0 stand before other digits somewhere in a file? Most need not be read again."""
+    """Whether a 0 precedes other digits somewhere in a file; if not, it need not be read again."""
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         is_plain = content[:2] not in (BOM_UTF16_LE, BOM_UTF16_BE, *_COMPRESSED)
         return not is_plain or _CODE.search(content) is not None
 
 
 def _first_line(path, encoding):
-    """The separator, which parts a line of names into the most, and these."""
+    """The separator that divides the header into the most names, and these names."""
     import pandas as pd
 
     how = {"header": None, "nrows": 1, "index_col": False, "dtype": str, "keep_default_na": False}
@@ -170,7 +173,7 @@ def _first_line(path, encoding):
 
 
 def _has_decimal_commas(path, encoding):
-    """Do commas in a table of one column stand in numbers alone?"""
+    """Whether all commas in a table of one column belong to numbers."""
     import pandas as pd
 
     lines = pd.read_csv(path, sep=";", encoding=encoding, index_col=False, dtype=str).iloc[:, 0]
@@ -183,7 +186,7 @@ def _read_parquet(path):
 
     try:
         return pd.read_parquet(path)
-    except ImportError:  # pandas leaves Parquet to pyarrow; polars brings its own
+    except ImportError:  # pandas needs pyarrow for Parquet; polars has its own reader
         polars = require("polars", "parquet")
     try:
         frame = polars.read_parquet(path)
@@ -193,17 +196,17 @@ def _read_parquet(path):
 
 
 def _values_of(column):
-    """A column of polars as pandas takes it."""
+    """A column of polars in a form that pandas takes."""
     import pandas as pd
 
     if column.dtype.is_decimal() or str(column.dtype) in ("Int128", "UInt128"):
-        column = column.cast(float)  # NumPy has no such numbers
+        column = column.cast(float)  # NumPy has no such types
     values = column.to_numpy()
     return values if values.ndim == 1 else pd.Series(column.to_list(), dtype=object)
 
 
 def _others(path):
-    """The files of its folder with a name like that."""
+    """A hint at files of the same folder with a similar name."""
     folder = path.parent
     names = [each.name for each in folder.iterdir() if each.is_file()] if folder.is_dir() else []
     found = nearest(path.name, names) if names else ""

@@ -1,4 +1,4 @@
-"""What is predicted: numbers or classes."""
+"""The target: numbers or classes."""
 
 import re
 from collections.abc import Iterator
@@ -11,18 +11,18 @@ from cartwood.table.written import is_number
 from cartwood.terminal import UserError
 
 KINDS = ("classification", "regression")
-_FEW = 20  # whole numbers with no more distinct values are classes
+_FEW = 20  # whole numbers with at most so many distinct values are classes
 _MOST_CLASSES = 200
-_SCALE = 5  # whole numbers that may be a scale
-_NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # classes that are texts of numbers
-_FAR, _FEWEST = 5.0, 3  # times the range of the others; distinct values of which one may be far
+_SCALE = 5  # from so many distinct whole numbers on, classes may be a scale
+_NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # words among classes that are numbers
+_FAR, _FEWEST = 5.0, 3  # times the range of the others; least number of distinct values
 _IF_NUMBERS = "if these are numbers, leave out what is written beside them"
-_LARGEST = 1e150  # squares of larger numbers have no form
-_LEAST = 1e-6  # of a range: as scikit-learn's, trees take an impurity of 2e-16 for none
+_LARGEST = 1e150  # squares of much larger numbers overflow
+_LEAST = 1e-6  # of a range: trees, like scikit-learn's, take an impurity of 2e-16 for none
 
 
 class Task(NamedTuple):
-    """The target's values, of the rows that have one, and what they are.
+    """The target's values, of the rows that have one, and the kind of task.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Task(NamedTuple):
         Numbers, or classes: strings, whole numbers or booleans.
     has_target : ndarray of shape (n_all_rows,), bool
     is_asked : bool
-        Was the kind given?
+        Whether the user chose the kind.
     """
 
     kind: str
@@ -41,12 +41,12 @@ class Task(NamedTuple):
 
     @classmethod
     def of(cls, column: Any, kind: str | None = None) -> "Task":
-        """What a column of a DataFrame asks for; `kind` overrides what its values say.
+        """The task for a column of a DataFrame; `kind` overrides what its values suggest.
 
         Raises
         ------
         UserError
-            If it has one value only, or is not of that kind.
+            If the column has a single value, or is not of that kind.
         """
         column = as_numbers(column)
         has_target = column.notna().to_numpy()
@@ -73,8 +73,11 @@ class Task(NamedTuple):
         return cls(kind, y, has_target, is_asked)
 
     def doubts(self) -> Iterator[str]:
-        """Sentences on what may be meant otherwise: of numbers one far from all others, and classes
-        that may be a scale, of classes words among numbers, and two spellings of one name."""
+        """Sentences on what may be meant otherwise.
+
+        Among numbers: one far from all others, and classes that may be a scale. Among classes:
+        words among numbers, and two spellings of one name.
+        """
         import pandas as pd
 
         if self.y.dtype.kind in "iuf":
@@ -94,8 +97,10 @@ class Task(NamedTuple):
                 yield f"{named}: a class beside numbers; leave cells without a class empty"
 
     def _doubts_on_one_value(self):
-        """One value far from all others: of a total below the table, a slip, or what stands for no
-        value. All that is said of the target is then said of it."""
+        """A sentence on one value far from all others, which may be a total, a slip or a gap.
+
+        Everything said about the target would then be about this value.
+        """
         distinct, times = np.unique(self.y, return_counts=True)
         if len(distinct) < _FEWEST:
             return
@@ -138,14 +143,15 @@ def _numbers_of(column):
 
 
 def _are_codes(column):
-    """Are they texts of digits alone, such as "01"?"""
+    """Whether the values are texts of digits alone, such as "01"."""
     return not is_number(column) and column.astype(str).str.fullmatch(r"\d+").all()
 
 
 def _classes_of(column, has_gaps):
-    """Whole numbers and booleans as they are; fractions are no labels to trees, but their texts.
+    """Class labels: whole numbers and booleans as they are, fractions and all else as text.
 
-    Beside gaps pandas holds whole numbers as floats, and 1 would be predicted as 1.0.
+    If values are missing, pandas holds whole numbers as floats; converting them to int64 keeps the
+    class 1 from being predicted as 1.0.
     """
     is_whole = column.dtype.kind == "f" and (column % 1 == 0).all()
     if is_whole and has_gaps and column.abs().max() < 2**53:
@@ -155,7 +161,7 @@ def _classes_of(column, has_gaps):
 
 
 def _refuse_classes(column, n_distinct):
-    """Refuse more classes than can be told apart."""
+    """Refuse more classes than can be told apart, and a class of its own for every row."""
     if n_distinct > _MOST_CLASSES:
         example, instead = "", "try --task regression"
         if not (is_number(column) or _are_codes(column)):

@@ -1,4 +1,4 @@
-"""Doubts on "12.340" beside "999": a number with decimals, or twelve thousand?"""
+"""Doubts about "12.340" beside "999": a number with decimals, or twelve thousand?"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,17 +13,17 @@ _BELOW_THEM = r"[+-]?\d{1,3}"
 
 
 def doubts_on_points(path: Path, frame: Any) -> Iterator[str]:
-    """Sentences on the columns of a file whose points may part thousands.
+    """Sentences on the columns of a text file whose points may separate thousands.
 
-    All values with a point have three digits behind it and no lone 0 before it, others have no
-    point, and somewhere a 0 stands at the end. Who writes decimals writes no such column: with
-    zeros at the end "999" is "999.000", without them "12.340" is "12.34".
+    In such a column every value with a point has three digits after it and no single 0 before it,
+    some values have no point, and at least one ends in 0. Decimals are not written like that: with
+    trailing zeros "999" would be "999.000", and without them "12.340" would be "12.34".
 
     Parameters
     ----------
     path : Path
     frame : pandas.DataFrame
-        What was read of it; of the columns that it has.
+        The table read from the file; only its columns are considered.
     """
     names = [name for name in frame.columns if _may_be(frame[name])] if is_text(path) else []
     texts = read(path, names) if names else frame
@@ -45,7 +45,7 @@ def doubts_on_points(path: Path, frame: Any) -> Iterator[str]:
 
 
 def _may_be(column):
-    """Do the numbers allow it? Most columns need not be read as text."""
+    """Whether the numbers allow it; most columns then need not be read again as text."""
     if column.dtype.kind != "f":
         return False
     values = np.abs(column.to_numpy())

@@ -1,4 +1,4 @@
-"""Units that stand beside every number of a column of text: "$1,200.50", "176 m²"."""
+"""Units beside every number of a column of text, as in "$1,200.50" and "176 m²"."""
 
 import re
 from typing import Any
@@ -17,11 +17,11 @@ from cartwood.table.written import (
 )
 
 _SIGN = r"[$¢-¥\u20a0-\u20cf]"  # of a currency
-_CURRENCIES = (  # of ISO 4217, those that are met most
+_CURRENCIES = (  # the most common codes of ISO 4217
     "AED ARS AUD BDT BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR JPY KES KRW "
     "MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN QAR RON RUB SAR SEK SGD THB TRY TWD UAH USD VND ZAR"
 )
-_CODE = rf"{'|'.join(_CURRENCIES.split())}|Rs\.?|kr\.?"  # rupees and kronor have no sign
+_CODE = rf"{'|'.join(_CURRENCIES.split())}|Rs\.?|kr\.?"  # rupees and kronor are abbreviated
 _BEFORE = rf"[A-Z]{{0,2}}{_SIGN}|{_CODE}"  # "$", "US$", "USD"
 _OF = r"(?:/|(?:out )?of) *\d+"  # "/ 10", "out of 5"
 _SYMBOL = r"[°'\"\u2032\u2033\u2605]"  # of degrees, feet and inches, stars
@@ -32,9 +32,9 @@ _NUMBER = rf"[+-]?(?:\d[\d.,{SPACES}]*|[.,]\d+)(?:{POWER})?"
 
 
 def unit_of(known: Any) -> tuple[str, str] | None:
-    """What stands before and behind every number of some texts, none of them missing, or None.
+    """The text before and after every number of some texts, none of them missing, or None.
 
-    Letters alone before a number make a code, and no unit, but those of currencies.
+    Letters alone before a number make a code, not a unit, except those of currencies.
     """
     if len(known) == 0 or is_number(known) or known.dtype.kind in "mM":
         return None
@@ -53,7 +53,7 @@ def unit_of(known: Any) -> tuple[str, str] | None:
 
 
 def without_unit(column: Any, unit: tuple[str, str] | None) -> Any:
-    """The column as text without its unit; as it is where there is none, or no text.
+    """A column as text without its unit; unchanged if it has no unit or is not text.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def _pattern(unit):
 
 
 def _looks(before, after):
-    """What a number with its unit looks like: "-$5", "$ -5", "5kg"."""
+    """A pattern for a number with its unit: "-$5", "$ -5", "5kg"."""
     return re.compile(
         rf"(?P<sign>{LIMIT}[+-]?)(?P<before>{before})\s*(?P<number>{_NUMBER})\s*(?P<after>{after})"
     )

@@ -1,4 +1,4 @@
-"""Numbers written as text: "3,5", "12 %", "1,234,567", "(86.27)", be there words among them."""
+"""Numbers written as text, maybe among words: "3,5", "12 %", "1,234,567", "(86.27)"."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -12,27 +12,27 @@ GROUPED, GROUPED_BY_POINTS = "number, commas for thousands", "number, points for
 GROUPED_BY_SPACES = "number, spaces for thousands"
 IN_THOUSANDS = "number, K, M or B behind it"
 _MOST_WORDS, _WORDS_SHARE = 3, 0.2  # among numbers: distinct words, and their share of the values
-_MANY_NUMBERS = 20  # distinct ones, or they may be names of classes
-_MANY_WORDS = 0.5  # of the values: where fewer are words, it may be meant for a number
-_FIRST_LOOK = 20  # values that tell whether a column of text may hold numbers
-# What is known of a number beyond a limit, of detection or of a scale, or nearly: "<0.5", ">= 90",
-# "65+", "~5".
+_MANY_NUMBERS = 20  # with fewer distinct ones they may be names of classes
+_MANY_WORDS = 0.5  # share of words up to which a column may be meant as numbers
+_FIRST_LOOK = 20  # first values that tell whether a column of text may hold numbers
+# Numbers known only to be beyond a limit, of detection or of a scale, or approximate: "<0.5",
+# ">= 90", "65+", "~5".
 LIMIT, _LIMITED = r"(?:[<>]=?|[\u2264\u2265~\u2248])?\s*", r"^[<>\u2264\u2265~\u2248]|\d\s*\+$"
 _WRITTEN = rf"{LIMIT}[+-]?(\d+([.,]\d+)?|[.,]\d+)\s*[%+]?"  # without separators: "3,5", "12 %"
 _GROUPED = rf"{LIMIT}[+-]?(\d{{1,3}}|[1-9]\d{{0,2}}(,\d{{3}})+)(\.\d+)?\+?"
 _GROUPED_BY_POINTS = r"[+-]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)(,\d+)?"
-SPACES = " '\u2019\u00a0\u202f"  # apostrophes as well, and those at which no line breaks
+SPACES = " '\u2019\u00a0\u202f"  # including apostrophes and no-break spaces
 _GROUPED_BY_SPACES = rf"[+-]?(\d{{1,3}}|[1-9]\d{{0,2}}([{SPACES}]\d{{3}})+)([.,]\d+)?"
 PLAIN = r"[+-]?(\d+(\.\d*)?|\.\d+)"
-# What bookkeepers write below 0: (86.27), 86.27-, and a minus that no keyboard has.
+# Negative numbers as bookkeepers write them, (86.27) and 86.27-, and with the minus sign U+2212.
 _BARE = rf"[^\w()+-]{{0,3}}[\d.,][\d.,{SPACES}]*[^\w()+-]{{0,3}}"
 _NEGATIVE = rf"^(?:\(({_BARE})\)|({_BARE})-|\u2212({_BARE}))$"
 _BOOKED = rf"[+-]?{_BARE}|{_NEGATIVE}"
 _LIKE_THOUSANDS = r"[+-]?[1-9]\d{0,2},\d{3}"
 _TWO_NUMBERS = rf"{PLAIN}\s*[/x\u00d7*:-]\s*{PLAIN}"
-POWER = r"[kKMB](?![^\W\d_])"  # "1.2M"; of "5 MB" it is no part
+POWER = r"[kKMB](?![^\W\d_])"  # as in "1.2M", but not in "5 MB"
 _POWERS = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9}
-# What all of some texts look like, and what one of them must have: digits alone are codes.
+# A pattern that all texts match, and one that some must contain, since digits alone are codes.
 _PATTERNS = (
     (GROUPED, _GROUPED, ","), (GROUPED_BY_POINTS, _GROUPED_BY_POINTS, r"\.\d{3}"),
     (GROUPED_BY_SPACES, _GROUPED_BY_SPACES, f"[{SPACES}]"), (WRITTEN, _WRITTEN, f"[,%]|{_LIMITED}"),
@@ -41,14 +41,14 @@ _PATTERNS = (
 
 
 def is_number(column: Any) -> bool:
-    """Does it hold real numbers, or booleans?"""
+    """Whether a column holds real numbers or booleans."""
     from pandas.api.types import is_numeric_dtype
 
     return is_numeric_dtype(column) and getattr(column.dtype, "kind", "O") != "c"
 
 
 def kind_of_numbers(known: Any) -> str | None:
-    """What kind of numbers some texts are, none of them missing, or None."""
+    """The kind of numbers that some texts, none of them missing, are; or None."""
     signed = with_minus(known) if may_be_booked(known) else known
     distinct = signed.drop_duplicates()
     for kind, pattern, sign in _PATTERNS:
@@ -60,13 +60,13 @@ def kind_of_numbers(known: Any) -> str | None:
 
 
 def may_be_booked(known: Any) -> bool:
-    """Is any of the first texts a number? Most columns need not be looked through."""
+    """Whether any of the first texts is a number; most columns need no further look."""
     first = known.iloc[:_FIRST_LOOK].astype(str).str.strip()
     return bool(first.str.fullmatch(_BOOKED).any())
 
 
 def with_minus(column: Any) -> Any:
-    """Texts of numbers below 0 with the minus before them; all else as it is."""
+    """A column whose negative numbers begin with a minus; everything else as it is."""
     if is_number(column) or column.dtype.kind in "mM":
         return column
     text = as_text(column).str.strip()
@@ -79,15 +79,15 @@ def with_minus(column: Any) -> Any:
 
 
 def are_all(known: Any, pattern: str, sign: str) -> bool:
-    """Do all of some texts look like that, and has one of them the sign?"""
+    """Whether all of some texts match a pattern, and at least one contains `sign`."""
     if not re.fullmatch(pattern, str(known.iloc[0]).strip()):
-        return False  # most texts are seen to be others by the first of them
+        return False  # the first text usually tells
     text = known.astype(str).str.strip()
     return bool(text.str.contains(sign).any() and text.str.fullmatch(pattern).all())
 
 
 def _are_among_words(known):
-    """Is nearly all of some texts numbers, and the rest few words that mean they are missing?"""
+    """Whether nearly all texts are numbers, and the rest a few words that mean missing."""
     words = _words_among_numbers(known)
     if words is None:
         return False
@@ -98,7 +98,7 @@ def _are_among_words(known):
 
 
 def _words_among_numbers(known):
-    """Those of some texts that are no numbers, where at least half are many numbers, or None."""
+    """The texts that are not numbers, if at least half are numbers and these are many; or None."""
     first = known.iloc[:_FIRST_LOOK].astype(str).str.strip()
     if first.str.fullmatch(_WRITTEN).mean() < 0.5:
         return None
@@ -114,15 +114,15 @@ def _words_among_numbers(known):
 
 
 def numbers_of(column: Any) -> np.ndarray:
-    """The numbers of a column, float64; infinite ones are missing."""
-    if column.dtype.kind in "mM":  # which pandas counts in parts of a second
+    """The numbers of a column, float64; infinite ones become missing."""
+    if column.dtype.kind in "mM":  # pandas would convert these to nanoseconds or the like
         raise ValueError("it holds dates or durations")
     values = _parse(column, column)
     return np.where(np.isinf(values), np.nan, values)
 
 
 def _parse(plain, column, errors="raise"):
-    """The numbers of texts, of which `column` is as they are written."""
+    """The numbers in the texts `plain`; `column` has them as they are written, for messages."""
     import pandas as pd
 
     numbers = pd.to_numeric(plain, errors="coerce").to_numpy(np.float64, na_value=np.nan)
@@ -134,7 +134,7 @@ def _parse(plain, column, errors="raise"):
 
 
 def _read(column, errors="raise"):
-    if is_number(column):  # of a file where none of them has a sign
+    if is_number(column):  # read from a file in which no value has a sign
         return numbers_of(column)
     text = as_text(with_minus(column)).str.strip()
     plain = text.str.replace(f"^{LIMIT}", "", regex=True).str.rstrip("%+").str.strip()
@@ -144,8 +144,11 @@ def _read(column, errors="raise"):
 
 
 def _beyond(text):
-    """-1 where less than a number is meant, 1 where more, else 0. By a hundred-thousandth of it, or
-    a millionth, which trees still tell from the number itself."""
+    """-1 where less than the number is meant, 1 where more, otherwise 0.
+
+    The caller moves the number by a hundred-thousandth of it, or at least a millionth, which trees
+    still distinguish from the number itself.
+    """
     said = text.str.extract(r"^([<>])(?!=)", expand=False)
     return said.map({"<": -1.0, ">": 1.0}).fillna(0.0).to_numpy(np.float64)
 
@@ -168,11 +171,11 @@ def _read_in_powers(column):
 
 
 def as_text(column: Any) -> Any:
-    """Its values as str, and nan."""
+    """The values of a column as str, with nan for missing ones."""
     return column.astype(object).where(column.notna(), np.nan).map(str, na_action="ignore")
 
 
-# Of each kind: what makes float64 of a column.
+# By kind: the function that converts a column to float64.
 READ: dict[str, Callable[[Any], np.ndarray]] = {
     WRITTEN: _read,
     AMONG_WORDS: partial(_read, errors="coerce"),
@@ -187,7 +190,7 @@ READ: dict[str, Callable[[Any], np.ndarray]] = {
 
 
 def may_be_numbers(column: Any) -> Iterator[str]:
-    """A sentence on words for which numbers count as categories."""
+    """A sentence on words that turn a column of numbers into categories."""
     if column.dtype.name == "category":
         return
     words = _words_among_numbers(column)
@@ -200,7 +203,7 @@ def may_be_numbers(column: Any) -> Iterator[str]:
 
 
 def may_be_two_numbers(column: Any) -> Iterator[str]:
-    """A sentence on two numbers in one cell, "120/80", which count as a category."""
+    """A sentence on two numbers in one cell, as "120/80", which count as a category."""
     if column.dtype.name == "category":
         return
     text = column.drop_duplicates().astype(str).str.strip()
@@ -224,7 +227,7 @@ def _quoted(words):
 
 
 def _limits_are_meant(column):
-    """What numbers beyond a limit are read as; those on one side are alike."""
+    """How numbers beyond a limit are read; one sentence for each direction."""
     text = column.astype(str).str.strip()
     for sign, meant in (("<", "a little less than"), (">", "a little more than")):
         first = text[text.str.contains(f"^{sign}(?!=)")].iloc[:1]
@@ -270,7 +273,7 @@ def _commas_may_part_thousands(column):
         )
 
 
-# Of each kind: sentences on values that may be other than they are taken for.
+# By kind: sentences on values that may mean something else than they are taken for.
 DOUBTS: dict[str, Callable[[Any], Iterator[str]]] = {
     WRITTEN: _commas_may_part_thousands,
     AMONG_WORDS: _words_that_are_missing,
