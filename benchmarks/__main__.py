@@ -9,7 +9,7 @@ from benchmarks.harness.errors import DataError
 
 EXTRAS = ("matplotlib", "pandas", "polars", "rich")
 SUITE = "suite"  # what `python -m benchmarks` runs
-# What a command runs: the module with its `run`, and what it does.
+# By command: the module whose `run` it calls, and a description.
 COMMANDS = {
     "suite": ("suite.run", "fit and predict against scikit-learn and other peers (the default)"),
     "race": ("suite.race", "time this checkout against another, on the suite's cases"),
@@ -56,7 +56,7 @@ COMMANDS = {
     "pictures": ("structure.pictures", "draw every picture and page at several sizes, to look at"),
     "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
 }
-ONLY = {  # commands whose rows may be measured again alone
+ONLY = {  # commands that can measure some of their rows again with --only: what TEXT means
     "suite": "cases with this in their name; the others keep their results",
     "micro": "families with this in their name",
     "race": "cases with this in their name, or start",

@@ -1,10 +1,10 @@
-"""The tables of docs/benchmarks.md and README.md, from the results that were kept."""
+"""Write the tables of docs/benchmarks.md and README.md from the saved results."""
 
 from importlib import import_module
 
 from benchmarks.harness import display, results
 
-BENCHMARKS = {  # results by name: the module that made them, and its tables
+BENCHMARKS = {  # by name of the results: the module that measured them, and its tables
     "suite": ("suite.run", ["table", "peer_table", "sizes_table", "scaling_table"]),
     "groups": ("studies.groups", ["table"]),
     "kinds": ("studies.kinds", ["table"]),
@@ -37,7 +37,7 @@ BEGIN, END = "<!-- figures, by python -m benchmarks tables -->\n", "<!-- end of 
 
 
 def run(args):
-    """Write the page and the README's figures again."""
+    """Rewrite the page and the figures in README.md."""
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page())
     display.say(f"wrote {PAGE}")
@@ -64,7 +64,7 @@ def page():
 
 
 def with_figures(text, content):
-    """README's text with the figures of the suite in their place.
+    """The text of README.md with its figures replaced by those of the suite.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def with_figures(text, content):
     str
     """
     table = import_module("benchmarks.suite.run").table(content)
-    kept = [0, 1, 2, 3, 6]  # case, both fits, their ratio, that of predicting
+    kept = [0, 1, 2, 3, 6]  # case, both fits, their ratio, the ratio of predicting
     small = display.Table(
         "", [table.columns[i] for i in kept], [[row[i] for i in kept] for row in table.rows]
     )

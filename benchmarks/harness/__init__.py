@@ -1,1 +1,1 @@
-"""What all benchmarks share: tables, timing, results, data, plots."""
+"""Shared by all benchmarks: tables, timing, results, data, plots."""

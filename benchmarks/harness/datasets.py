@@ -1,4 +1,4 @@
-"""Datasets by name: scikit-learn's, synthetic ones of any size, files."""
+"""Datasets by name: scikit-learn's, synthetic ones of any size, and files."""
 
 import os
 import re
@@ -27,7 +27,7 @@ NAMES = (
     "regression:ROWSxCOLUMNS, or a .csv or .parquet file"
 )
 MIN_ROWS = 8
-DOWNLOAD_TIMEOUT = 10  # seconds without an answer
+DOWNLOAD_TIMEOUT = 10  # seconds to wait for an answer
 SHARED_DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "scikit_learn_data"
 
 
@@ -46,14 +46,14 @@ class Dataset(NamedTuple):
 
 
 def load(name, target=None, task=None):
-    """The dataset of that name.
+    """Load the dataset of that name.
 
     Parameters
     ----------
     name : str
         One of NAMES.
     target, task : str, default=None
-        Of a file, see `files.read`.
+        For a file, see `files.read`.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def load(name, target=None, task=None):
     Raises
     ------
     DataError
-        If the table cannot be had or used.
+        If the table is not available or not usable.
     """
     path = Path(name)
     is_file = path.suffix.lower() in files.SUFFIXES
@@ -88,7 +88,7 @@ def load(name, target=None, task=None):
 
 
 def load_found(names):
-    """The datasets that can be had, and why the others cannot.
+    """Load the datasets that are available; say why the others are not.
 
     Returns
     -------
@@ -116,11 +116,11 @@ def _from_bunch(name, task, bunch):
 
 
 def _fetch_california():
-    """scikit-learn's copy of the table, or a download that cannot hang."""
+    """scikit-learn's copy of the table, or a download with a timeout."""
     patience = socket.getdefaulttimeout()
     socket.setdefaulttimeout(DOWNLOAD_TIMEOUT)
     try:
-        with warnings.catch_warnings(action="ignore"):  # about the one retry
+        with warnings.catch_warnings(action="ignore"):  # about its retry
             return datasets.fetch_california_housing(data_home=data_home(), n_retries=1)
     except OSError as error:
         raise DataError(
@@ -142,7 +142,7 @@ def _make(name, task, *sizes):
 
 
 def make_classification(n_samples, n_features, n_classes=2):
-    """X and y of scikit-learn's make_classification, half of the features informative."""
+    """X and y of scikit-learn's make_classification, with half of the features informative."""
     needed = int(np.ceil(np.log2(2 * n_classes)))
     informative = max(needed, n_features // 2)
     if informative > n_features:

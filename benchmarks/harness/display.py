@@ -15,7 +15,7 @@ if not console.is_terminal:
     console.width = 140
 
 
-GAP = 2  # blanks after a column
+GAP = 2  # blanks after each column
 
 
 class Table(NamedTuple):
@@ -49,8 +49,11 @@ def show(table):
 
 
 def _widths(table):
-    """Widths of the columns: None as wide as they need; where that is too wide for the terminal,
-    the columns of numbers as narrow as their longest word, the first column the rest."""
+    """Widths of the columns; None leaves them to the table if it fits the terminal.
+
+    Otherwise the columns of numbers are as narrow as their longest word, and the first column gets
+    the rest.
+    """
     columns = list(zip(table.columns, *table.rows, strict=True))
     needed = [max(map(len, "\n".join(column).split("\n"))) + GAP for column in columns]
     if sum(needed) <= console.width:
@@ -60,12 +63,12 @@ def _widths(table):
 
 
 def heading(text):
-    """Print a line that begins something new."""
+    """Print a line that starts a new section."""
     console.rule(Text(text, style="bold"), align="left")
 
 
 def say(*lines):
-    """Print lines as they are."""
+    """Print lines without markup or wrapping."""
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
 
@@ -85,12 +88,12 @@ def markdown(table):
 
 @contextmanager
 def progress(total):
-    """A bar that shows on a terminal only.
+    """A progress bar that shows only on a terminal.
 
     Yields
     ------
     step : callable
-        `step(description)` says what is being done next, `step()` counts one more done.
+        `step(description)` says what is done next, `step()` counts one more step as done.
     """
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(
@@ -112,14 +115,14 @@ def progress(total):
 
 
 def share(part, whole):
-    """A share in per cent that says 100 % only where it is exact."""
+    """A share in per cent; "100 %" and "0 %" are exact."""
     if part in (0, whole):
         return "100 %" if part else "0 %"
     return f"{min(100.0 * part / whole, 99.99):.2f} %"
 
 
 def seconds(value):
-    """A time in a unit that fits."""
+    """A time in a suitable unit."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
         if value * factor >= 0.9995:
             return f"{significant(value * factor)} {unit}"
@@ -127,7 +130,7 @@ def seconds(value):
 
 
 def significant(value, digits=3):
-    """A number rounded to so many digits, never in powers of ten."""
+    """A number rounded to so many significant digits, without an exponent."""
     if value == 0.0:
         return "0"
     decimals = max(0, digits - 1 - floor(log10(abs(value))))
@@ -135,7 +138,7 @@ def significant(value, digits=3):
 
 
 def estimates(values, spread=None):
-    """Values with three digits of the largest, and two of the largest uncertainty.
+    """Values with three digits of the largest, or two digits of the largest uncertainty.
 
     Parameters
     ----------
@@ -158,5 +161,5 @@ def _decimals(values, digits):
 
 
 def ratio(value):
-    """How many times faster."""
+    """A speedup, as "2.5x"."""
     return f"{significant(value)}x"

@@ -2,4 +2,4 @@
 
 
 class DataError(Exception):
-    """A table that cannot be had or used."""
+    """A table that is not available or not usable."""

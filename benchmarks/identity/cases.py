@@ -1,4 +1,4 @@
-"""The identity matrix: which models are compared with scikit-learn's, as data."""
+"""The identity matrix: the models that are compared with scikit-learn's, as data."""
 
 from functools import cache
 from itertools import product
@@ -57,13 +57,13 @@ class Case(NamedTuple):
 
     group: str
     data: str
-    model: str  # of DecisionTree, ExtraTree, RandomForest, ExtraTrees and Bagging
-    params: dict  # of the trees, or of the forest
-    weights: str = "none"  # or "whole", "zeros" (whole ones, many of them 0), "fractions"
+    model: str  # DecisionTree, ExtraTree, RandomForest, ExtraTrees or Bagging
+    params: dict  # of the tree, of Bagging's trees, or of the forest
+    weights: str = "none"  # or "whole", "zeros" (whole numbers, many of them 0), "fractions"
     missing: float = 0.0  # share of the cells
     n_outputs: int = 1
-    zeros: float = 0.0  # share of the cells; the table is sparse then
-    patches: dict = {}  # how a Bagging draws rows and features
+    zeros: float = 0.0  # share of the cells; if not 0 the table is sparse
+    patches: dict = {}  # how Bagging draws rows and features
 
     @property
     def criterion(self):
@@ -75,12 +75,12 @@ class Case(NamedTuple):
 
     @property
     def class_name(self):
-        """Of both libraries."""
+        """Name of the class in both libraries."""
         return self.model + ("Classifier" if self.is_classifier else "Regressor")
 
 
 class Training(NamedTuple):
-    """What a case is fitted to."""
+    """The training data of a case."""
 
     X: np.ndarray | csc_matrix
     y: np.ndarray  # class codes or numbers, (n_samples,) or (n_samples, n_outputs)
@@ -88,7 +88,7 @@ class Training(NamedTuple):
 
 
 def all_cases():
-    """The whole matrix, without cases that say the same twice.
+    """All cases of the matrix, without duplicates.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def _all_cases():
 
 
 def training(case, seed):
-    """The table of a case, with its missing values, weights and outputs.
+    """The training data of a case, with its missing values, weights and outputs.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def training(case, seed):
 
 
 def parameters(case, seed):
-    """Keyword arguments of the estimator of either library; for a Bagging, of its trees."""
+    """Keyword arguments of the estimator in both libraries; for Bagging, those of its trees."""
     params = {**case.params, "random_state": seed}
     if "monotonic_cst" in params:
         n_features = _table(case.data)[0].shape[1]
@@ -230,7 +230,7 @@ def parameters(case, seed):
 
 
 def missing_tables():
-    """The tables that cannot be had.
+    """Names of the tables that are not available.
 
     Returns
     -------
@@ -241,7 +241,7 @@ def missing_tables():
 
 @cache
 def _table(name):
-    """X and y; targets of regression have a spread of about 1 and few decimals."""
+    """X and y; regression targets are scaled to a spread of about 1 and have few decimals."""
     if name.startswith("counts"):
         X, mean = datasets.make_regression(*map(int, name.partition(":")[2].split("x")))
         return X, np.random.default_rng(0).poisson(np.maximum(mean, 0.1) / 10)

@@ -1,7 +1,7 @@
-"""The identity benchmark: the share of trees and nodes that are scikit-learn's.
+"""The identity benchmark: the share of trees and nodes that equal scikit-learn's.
 
-First whole forests on whole tables; then the matrix of `benchmarks.identity.cases`, where every
-tree that differs is judged in exact arithmetic (`benchmarks.oracles.ties`).
+It compares whole forests on whole tables, then the cases of `benchmarks.identity.cases`, where
+every tree that differs is judged in exact arithmetic (`benchmarks.oracles.ties`).
 """
 
 from functools import cache
@@ -30,15 +30,15 @@ CLASSIFICATION = (
 REGRESSION = ("diabetes", "california", "regression:20000x10")
 DISTINCT = "regression:20000x10, distinct values"
 CRITERIA = {"classification": ("gini", "entropy"), "regression": ("squared_error",)}
-LARGE = 10_000  # rows from which on forests have 20 trees instead of 100
+LARGE = 10_000  # rows above which forests have 20 trees instead of 100
 SEEDS = 5
-QUICK = 5  # of so many cases, one
-GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest: not rounding
+QUICK = 5  # --quick takes one case of so many
+GAP = 1e-9  # relative to the tree's largest impurity or value: more is not rounding
 VERDICTS = ("identical", "median", "tie", "pure", "limit", "wrong")
 
 
 def run(args):
-    """Grow both sides' trees and say how far they agree; 1 if a difference is not a tie."""
+    """Grow the trees of both sides and report how far they agree; 1 if a difference is no tie."""
     seeds = range(1 if args.quick else SEEDS)
     matrix = cases.all_cases()[:: QUICK if args.quick else 1]
     lost = cases.missing_tables()
@@ -78,7 +78,7 @@ def run(args):
 
 
 def table(content):
-    """The forests on whole tables."""
+    """Table of the forests on whole tables."""
     return display.Table(
         f"Identity with scikit-learn's forests ({content['seeds']} seeds)",
         ["data", "criterion", "trees", "the same", "nodes above\nany tie",
@@ -102,7 +102,7 @@ def table(content):
 
 
 def matrix_table(content):
-    """The matrix, one line per group and criterion."""
+    """Table of the matrix, with one line per group and criterion."""
     return display.Table(
         f"The identity matrix: {content['cases']} cases, {content['seeds']} seeds each",
         ["group", "criterion", "cases", "trees", "the same", "nodes above\nany tie",
@@ -129,7 +129,7 @@ def matrix_table(content):
 
 
 def distinct_friedman1(n_samples, n_features):
-    """make_friedman1 without values that are equal in single precision.
+    """make_friedman1 without values that coincide in single precision.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def distinct_friedman1(n_samples, n_features):
 
 
 def fit_both(case, seed, **changed):
-    """Our model and scikit-learn's of one case.
+    """Fit our model and scikit-learn's for one case.
 
     Returns
     -------
@@ -158,14 +158,14 @@ def fit_both(case, seed, **changed):
 
 
 def create_both(case, seed, **changed):
-    """The same, not fitted."""
+    """Our model and scikit-learn's for one case, not fitted."""
     params = {**cases.parameters(case, seed), **changed}
     homes = (cart, forest), (sklearn.tree, sklearn.ensemble)
     return tuple(_create(case, params, *home) for home in homes)
 
 
 def _create(case, params, trees, ensembles):
-    """The estimator of a case, of one of the libraries."""
+    """The estimator of a case in one of the libraries."""
     kind = getattr(trees, case.class_name, None) or getattr(ensembles, case.class_name)
     if case.model != "Bagging":
         return kind(**params)
@@ -174,14 +174,14 @@ def _create(case, params, trees, ensembles):
 
 
 def judge(case, seed, ours, theirs, replays=True, **changed):
-    """What exact arithmetic says about every pair of trees, of models with `changed` parameters.
+    """Judge every pair of trees in exact arithmetic; the models have `changed` parameters.
 
-    Without a replay of all nodes it is asked about the first difference only.
+    With `replays` all nodes are judged, otherwise only the first difference.
 
     Returns
     -------
     verdicts : list of str
-        One of VERDICTS.
+        Each one of VERDICTS.
     agreements : list of Agreement
     """
     agreements = agree_all(_trees(ours), _trees(theirs))
@@ -211,7 +211,7 @@ def _why_first(ours, theirs, exact):
 
 
 def _explain(pair, whole, exact, alpha, why):
-    """Why two trees differ. Pruned ones are judged unpruned, and ours is pruned once more."""
+    """Verdict on two trees that differ; pruned ones are judged unpruned, ours is pruned again."""
     structure = agree(*pair)
     if not structure.gap <= GAP and not all(has_medians(tree, exact) for tree in pair):
         return "wrong"
@@ -225,12 +225,12 @@ def _explain(pair, whole, exact, alpha, why):
 
 
 def _row_weights(case, seed, theirs):
-    """The function that gives the exact weight of every row in the t-th tree."""
+    """A function that returns the exact weight of every row in the t-th tree."""
     data, class_weight = cases.training(case, seed), case.params.get("class_weight")
     if case.model != "Bagging" and not getattr(theirs, "bootstrap", False):
         weight = row_weights(data.y, data.sample_weight, class_weight)
         return lambda t: weight
-    within = class_weight if case.model == "Bagging" else None  # else it decides on the draws
+    within = class_weight if case.model == "Bagging" else None  # otherwise it weights the draws
     within = "balanced" if class_weight == "balanced_subsample" else within
     return lambda t: row_weights(data.y, None, within, theirs.estimators_samples_[t])
 
@@ -254,13 +254,13 @@ def _grow_forests(name, criterion, seed):
 
 
 def judge_first(ours, theirs, X, y):
-    """What exact arithmetic says about the first difference of every pair of trees that differ.
+    """Judge, in exact arithmetic, the first difference of every pair of trees that differ.
 
     Parameters
     ----------
     ours, theirs : fitted trees, or forests of them, without weights
     X, y : ndarray
-        What they were fitted on.
+        The data they were fitted on.
 
     Yields
     ------
@@ -312,7 +312,7 @@ def _sum_up_cases(matrix, done, n_seeds):
 
 
 def _sum_up_groups(rows):
-    """What is kept of the matrix: sums of every group and criterion, and the wrong cases."""
+    """Sums for every group and criterion, and the wrong cases: what is saved of the matrix."""
     groups = {}
     for row in rows:
         groups.setdefault((row["group"], row["criterion"]), []).append(row)

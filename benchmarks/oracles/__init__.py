@@ -1,1 +1,1 @@
-"""Slow, obvious twins of what the kernels compute, for the identity benchmark and the tests."""
+"""Slow, obvious counterparts of what the kernels compute, for the identity benchmark and tests."""

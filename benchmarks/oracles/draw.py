@@ -1,8 +1,8 @@
-"""The feature draw in plain Python, as `node_split_best` in scikit-learn's `_splitter.pyx`."""
+"""The feature draw of `node_split_best` in scikit-learn's `_splitter.pyx`, in plain Python."""
 
 
 class FeatureDraw:
-    """Which features the nodes of one tree look at, asked node after node."""
+    """The features that the nodes of one tree look at, drawn node after node."""
 
     def __init__(self, n_features, max_features, seed):
         self.max_features = max_features
@@ -26,16 +26,17 @@ class FeatureDraw:
         return (high - low) * self.next_number() / (2**31 - 1) + low
 
     def draw(self, is_constant, n_known, search=lambda feature: feature):
-        """What a node searches, in order, and how many features are constant by then.
+        """Draw the features of a node: which it searches, in order, and how many are then constant.
 
         Parameters
         ----------
         is_constant : sequence of bool
-            Of each feature, in this node.
+            Whether each feature is constant in this node.
         n_known : int
-            How many features were constant in the parent.
+            How many features were known to be constant in the parent.
         search : callable, default: returns the feature
-            Called with each feature that is searched, at once: it may draw from the stream.
+            Called with each searched feature as soon as it is drawn, because it may draw from the
+            stream itself; its results are returned.
         """
         features = self.features
         searched = []

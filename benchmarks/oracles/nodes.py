@@ -1,4 +1,4 @@
-"""What a tree says of its nodes, beside exact arithmetic: how far impurities and values are off."""
+"""Errors of a tree's impurities and node values, compared with exact arithmetic."""
 
 from collections import Counter
 from decimal import Decimal, localcontext
@@ -11,7 +11,7 @@ _MEAN = ("squared_error", "poisson")
 
 
 def largest_errors(tree, X, y, weight, criterion):
-    """The largest error of an impurity, and of a value, among the nodes of a tree.
+    """Largest error of an impurity, and of a value, over the nodes of a tree.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def largest_errors(tree, X, y, weight, criterion):
     for node, here in rows.items():
         weights = weight[here].tolist()
         exact = [_node(output[here].tolist(), weights, criterion) for output in outputs.T]
-        if np.isfinite(tree.impurity[node]):  # of a mean of 0 the deviance is infinite
+        if np.isfinite(tree.impurity[node]):  # with a mean of 0 the deviance is infinite
             off = Fraction(float(tree.impurity[node])) - sum(part[0] for part in exact) / len(exact)
             largest[0] = max(largest[0], abs(float(off)))
         for k, (_, value) in enumerate(exact):
@@ -56,7 +56,7 @@ def _rows_of_nodes(tree, X, rows):
 
 
 def _node(y, weight, criterion):
-    """Exact impurity and value of one output: a mean, or shares of labels."""
+    """Exact impurity and value of one output; the value is a mean, or the shares of labels."""
     total = sum(weight)
     if criterion in _MEAN:
         y = [Fraction(repr(v)) for v in y]

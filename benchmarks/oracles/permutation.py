@@ -1,10 +1,10 @@
-"""Slow, obvious twins of permutation importance: every donor, or given permutations."""
+"""Slow, obvious permutation importance: over every donor, or with given permutations."""
 
 import numpy as np
 
 
 def row_losses(values, codes, loss):
-    """Loss of each row by its definition; values are class shares or one number, (n_rows, k)."""
+    """Loss of each row by definition; values are class shares or one number, (n_rows, k)."""
     if loss == "zero_one":
         return (np.argmax(values, axis=1) != codes).astype(float)
     if loss == "brier":
@@ -27,19 +27,19 @@ def out_of_bag(draws, n_samples):
 
 
 def exchanged(X, columns, donors):
-    """X with the values that its donors have in some columns."""
+    """X with the values of the donors in some columns."""
     X = X.copy()
     X[:, columns] = X[np.ix_(donors, columns)]
     return X
 
 
 def losses_in(tree, X, codes, loss):
-    """Loss of every row in the leaf of the tree that it reaches."""
+    """Loss of every row in the leaf it reaches."""
     return row_losses(tree.value[tree.apply(X)].reshape(len(X), -1), codes, loss)
 
 
 def every_donor(tree, X, codes, loss, columns):
-    """Increase of each row's loss, the mean over all donors of the values in some columns."""
+    """Increase of each row's loss, averaged over all donors of the values in some columns."""
     base = losses_in(tree, X, codes, loss)
     total = np.zeros(len(X))
     for donor in range(len(X)):
@@ -55,9 +55,9 @@ def given(tree, X, codes, loss, columns, order):
 
 
 def vote(trees, samples, X_of_tree, n_samples, is_hard=False):
-    """Sum over trees of what they say of their out-of-bag rows, and the number of such trees.
+    """Sum of the trees' votes on their out-of-bag rows, and the number of votes per row.
 
-    `X_of_tree(t, rows)` are the out-of-bag rows of tree t as it meets them.
+    `X_of_tree(t, rows)` returns the out-of-bag rows of tree t in the form it predicts them.
     """
     total, times = 0.0, np.zeros(n_samples)
     for t, (tree, draws) in enumerate(zip(trees, samples, strict=True)):

@@ -1,4 +1,4 @@
-"""Minimal cost-complexity pruning by its definition (Breiman et al. 1984), slow and obvious."""
+"""Slow, obvious minimal cost-complexity pruning by definition (Breiman et al. 1984)."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ import numpy as np
 def prune(tree, alpha):
     """Numbers of samples in the nodes of the pruned tree, depth first.
 
-    Again and again the node whose branch saves least per leaf becomes a leaf, as long as it saves
-    no more than `alpha`; among equals the one with the lowest number.
+    Repeatedly the node whose branch saves least per leaf becomes a leaf, as long as it saves no
+    more than `alpha`. Ties go to the node with the lowest number.
     """
     cost = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
     leaves = set(np.flatnonzero(tree.children_left < 0).tolist())

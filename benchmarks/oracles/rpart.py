@@ -1,4 +1,4 @@
-"""The golden trees of rpart, and how ours are compared with them."""
+"""Golden trees of rpart, and their comparison with ours."""
 
 import json
 from functools import cache
@@ -11,12 +11,12 @@ from cart import DecisionTreeClassifier, DecisionTreeRegressor
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "rpart"
 
-# Fits that have no form in ours, see tests/test_golden_rpart.py.
+# Fits that our trees cannot express, see tests/test_golden_rpart.py.
 OTHERS = {"stagec_use_0", "stagec_style_1_use_0", "stagec_style_1_use_1"}
 
 
 class Case:
-    """One fit: what rpart was given, and what it said (`golden`)."""
+    """One fit: rpart's input, and its results (`golden`)."""
 
     def __init__(self, name):
         self.golden = json.loads((GOLDEN / f"{name}.json").read_text())
@@ -25,7 +25,7 @@ class Case:
         self.X = table[self.golden["features"]].reset_index(drop=True)
         self.is_classification = self.golden["method"] == "class"
         y = table[self.golden["response"]].to_numpy()
-        if self.is_classification:  # as rpart writes its labels
+        if self.is_classification:  # labels as rpart writes them
             y = np.array([str(int(label)) if label is not str(label) else label for label in y])
         self.y = y
         row = 1 + np.arange(len(y))
@@ -34,12 +34,12 @@ class Case:
 
     @property
     def thinned(self):
-        """X without a fifth of its cells, as README.md says."""
+        """X with a fifth of its cells missing, as README.md says."""
         i, j = np.indices(self.X.shape) + 1
         return self.X.mask((7 * i + 3 * j) % 5 == 0)
 
     def estimator(self, **params):
-        """Ours with the same limits."""
+        """Our estimator with the same limits."""
         control, parms = self.golden["control"], self.golden["parms"] or {}
         labels = [column for column in self.X if self.X[column].dtype.kind not in "fi"]
         params = {
@@ -72,8 +72,11 @@ def read(name):
 
 
 def pairs_of_nodes(golden, model):
-    """Walk rpart's tree and ours together: (rpart's node, the number of ours), and whether its
-    left side is our right one. Stops where they differ in kind or split, with None in its place."""
+    """Walk rpart's tree and ours together, down to where they differ.
+
+    Yields rpart's node, the number of ours, and whether the sides of the split are swapped; None if
+    the nodes differ in kind or in their split.
+    """
     by_id = {node["id"]: node for node in golden["nodes"]}
     tree = model.tree_
     todo = [(1, 0)]
@@ -95,7 +98,7 @@ def pairs_of_nodes(golden, model):
 
 
 def compare_splits(theirs, model, node):
-    """Do the splits part the same values? None if not, else whether left is right."""
+    """Whether the sides are swapped, if two splits divide the same values; otherwise None."""
     tree = model.tree_
     if model.feature_names_in_[tree.feature[node]] != theirs["feature"]:
         return None

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of SHAP values: games of trees, and the Shapley value over all subsets."""
+"""Slow, obvious SHAP values: games on trees, and Shapley values over all subsets."""
 
 from itertools import combinations
 from math import factorial
@@ -15,7 +15,7 @@ def shapley(game, n):
 
 
 def interactions(game, n):
-    """Shapley interactions, half to (i, j) and half to (j, i); main effects on the diagonal."""
+    """Shapley interactions, half at (i, j) and half at (j, i); main effects on the diagonal."""
     worth = {subset: game(subset) for subset in _subsets(range(n))}
     found = np.zeros((n, n, *np.shape(worth[frozenset()])))
     for i, j in combinations(range(n), 2):
@@ -30,12 +30,12 @@ def interactions(game, n):
 
 
 def path_dependent(tree, x):
-    """The game in which a split on a feature that is left out is taken both ways, by cover."""
+    """The game in which a split on an absent feature is taken both ways, by cover."""
     return lambda subset: _mean_by_cover(tree, x, subset, 0)
 
 
 def interventional(tree, x, references):
-    """The game in which features that are left out have the values of rows of reference."""
+    """The game in which absent features have the values of the reference rows."""
 
     def game(subset):
         known = np.isin(np.arange(len(x)), list(subset))
@@ -45,7 +45,7 @@ def interventional(tree, x, references):
 
 
 def value(tree, x):
-    """What the leaf of a row says."""
+    """Value of the leaf that a row reaches."""
     node = 0
     while tree.children_left[node] != LEAF:
         node = (tree.children_left if goes_left(tree, x, node) else tree.children_right)[node]
@@ -53,7 +53,7 @@ def value(tree, x):
 
 
 def goes_left(tree, x, node):
-    """Does a row go left at a split?"""
+    """Whether a row goes left at a split."""
     at = x[tree.feature[node]]
     if np.isnan(at):
         return bool(tree.missing_go_to_left[node])
@@ -77,7 +77,7 @@ def _mean_by_cover(tree, x, subset, node):
 
 
 def _mean_gain(worth, n, j):
-    """What player j adds, over all orders in which the players may come."""
+    """Mean contribution of player j over all orders in which the players may join."""
     total = 0.0
     for rest in _subsets(set(range(n)) - {j}):
         chance = factorial(len(rest)) * factorial(n - len(rest) - 1) / factorial(n)

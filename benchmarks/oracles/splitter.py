@@ -1,4 +1,4 @@
-"""Impurity, the best split and a whole tree, by definition and by enumeration; slow and obvious."""
+"""Slow, obvious impurities, best splits and trees, by definition and by enumeration."""
 
 from itertools import pairwise
 from math import ceil, log
@@ -9,13 +9,16 @@ from scipy.special import xlogy
 
 from benchmarks.oracles.draw import FeatureDraw
 
-EPSILON = np.finfo(float).eps  # a node of no more impurity is a leaf
-SAME = np.float32(1e-7)  # neighbouring values that differ by no more are one value
+EPSILON = np.finfo(float).eps  # a node with at most this impurity is a leaf
+SAME = np.float32(1e-7)  # neighbouring values that differ by at most this are one value
 
 
 def impurity(y, weight, criterion):
-    """Gini 1 - sum p**2, entropy - sum p log2 p, the variance of y, its mean absolute difference
-    from the median, or half its Poisson deviance from the mean; the mean over outputs."""
+    """Impurity by definition; the mean over outputs.
+
+    Gini is 1 - sum p**2, entropy - sum p log2 p. For numbers it is the variance, the mean absolute
+    difference from the median, or half the Poisson deviance from the mean.
+    """
     if y.ndim == 2:
         return np.mean([impurity(output, weight, criterion) for output in y.T])
     total = weight.sum()
@@ -33,7 +36,7 @@ def impurity(y, weight, criterion):
 
 
 def weighted_median(y, weight):
-    """The middle of the two values that half of the weight does not exceed, nor fall short of."""
+    """Midpoint of the lowest and the highest weighted median."""
     y, weight = y[weight > 0], weight[weight > 0]
     half = weight.sum() / 2
     low = min(v for v in y if weight[y <= v].sum() >= half)
@@ -42,7 +45,7 @@ def weighted_median(y, weight):
 
 
 def decrease(y, weight, is_left, criterion):
-    """Impurity of a node less the weighted mean of its children's."""
+    """Impurity of a node minus the weighted mean of its children's."""
     left = weight[is_left].sum() / weight.sum()
     return (
         impurity(y, weight, criterion)
@@ -52,9 +55,9 @@ def decrease(y, weight, is_left, criterion):
 
 
 def proxy(y, weight, is_left, criterion):
-    """What ranks as the decrease does, by scikit-learn's formula to the last bit.
+    """A score that ranks like the decrease, by scikit-learn's formula to the last bit.
 
-    Sums must be exact, as they are for whole numbers: then ties are broken as there.
+    Sums must be exact, as they are for whole numbers; then ties are broken as in scikit-learn.
     """
     sides = [(y[side], weight[side], weight[side].sum()) for side in (is_left, ~is_left)]
     if criterion == "squared_error":
@@ -83,13 +86,13 @@ def thresholds(values):
 
 
 def ways(values):
-    """All ways to part a node along a feature, missing values on either side.
+    """All ways to split a node on a feature, with missing values on either side.
 
     Yields
     ------
     is_left : ndarray of bool
     threshold : float
-    missing_left : bool, or None where no value is missing
+    missing_left : bool, or None if no value is missing
     """
     missing = np.isnan(values)
     cuts = list(thresholds(values[~missing]))
@@ -107,9 +110,9 @@ def ways(values):
 def best_split(
     X, y, weight, criterion, score=decrease, features=None, min_samples_leaf=1, min_weight_leaf=0.0
 ):
-    """The first (feature, threshold) of the highest score, and that score.
+    """The first (feature, threshold) with the highest score, and that score.
 
-    (None, -inf) where there is no cut.
+    (None, -inf) if there is no cut.
     """
     best, best_score = None, -np.inf
     for feature in range(X.shape[1]) if features is None else features:
@@ -131,7 +134,7 @@ def grow(
     max_depth=None, min_samples_split=2, min_samples_leaf=1, min_weight_fraction_leaf=0.0,
     max_features=None, min_impurity_decrease=0.0,
 ):  # fmt: skip
-    """A tree, depth first; labels are 0, 1, ...
+    """Grow a tree depth first; labels are 0, 1, ...
 
     Returns
     -------

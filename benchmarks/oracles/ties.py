@@ -1,15 +1,15 @@
-"""Is a tree right, where rounding decides? Its splits, judged in exact arithmetic.
+"""Judges whether a tree is right even where rounding decides, by its splits in exact arithmetic.
 
-Gini, squared and absolute error are judged in whole numbers and fractions, entropy and Poisson
-deviance in decimals of 50 digits more than their sums have. The score of a cut is, up to constants
-of the node, what it takes off the impurity, a sum over sides and targets:
+Gini, squared and absolute error are judged in whole numbers and fractions; entropy and Poisson
+deviance in decimals with 50 digits more than their sums have. The score of a cut is, up to
+constants of the node, its reduction of the impurity, a sum over sides and targets:
 
     gini, squared_error       S**2 / W
     entropy, poisson          S log(S / W)
     absolute_error            - sum of w |y - median|
 
-with S the weighted sums of the targets and W the weight; in classification the targets are the
-classes' indicators. A float stands for the decimal that it is written as: 4.526 is 4526/1000, as
+where S are the weighted sums of the targets and W is the weight; in classification the targets are
+indicators of the classes. A float stands for the decimal it is written as: 4.526 is 4526/1000, as
 in the table it came from.
 """
 
@@ -31,18 +31,18 @@ from benchmarks.oracles.splitter import (
     weighted_median,
 )
 
-SCREEN = 1e-9  # cuts so close to the best, relative to the node's impurity, are compared
-DIGITS, ROUND = 50, 20  # beside those of the sums; scores are compared after so many places
-MAX_CELLS = 1_000_000  # of arrays made at once
+SCREEN = 1e-9  # relative to the node's impurity: cuts this close to the best are compared exactly
+DIGITS, ROUND = 50, 20  # digits beyond those of the sums; decimal places of scores when compared
+MAX_CELLS = 1_000_000  # of arrays that are allocated at once
 NO_BOUNDS = (-np.inf, np.inf)
 
 
 class Judged(NamedTuple):
-    """A node and what exact arithmetic says about it.
+    """A node and the verdict of exact arithmetic on it.
 
     `verdict` is "best" (the only best cut), "tie" (equal to the best), "pure" (a leaf of impurity
-    zero), "leaf" (may or need not be split), "early" (split, best first, before its turn) or
-    "wrong".
+    zero), "leaf" (a leaf that must not or need not be split), "early" (best first, split before its
+    turn) or "wrong".
     """
 
     node: int
@@ -55,31 +55,31 @@ class Judged(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """A node's rows lined up along features, one column per line; where each may be cut."""
+    """A node's rows ordered along features, one column per line, and where each may be cut."""
 
     feature: np.ndarray  # (n_lines,)
-    missing_left: np.ndarray  # (n_lines,): 0 or 1; -1 where no value is missing
+    missing_left: np.ndarray  # (n_lines,): 0 or 1; -1 if no value is missing
     order: np.ndarray  # (n_rows, n_lines): positions of the rows
-    threshold: np.ndarray  # (n_rows - 1, n_lines): of the cut behind each row; nan: none
+    threshold: np.ndarray  # (n_rows - 1, n_lines): of the cut after each row; nan if there is none
 
     def key(self, position, line):
-        """How `Training.key` writes this cut."""
+        """This cut in the form of `Training.key`."""
         feature, missing_left = self.feature[line], self.missing_left[line]
         return int(feature), float(self.threshold[position, line]), int(missing_left)
 
 
 class Training:
-    """What one tree was grown from, in whole numbers and, to find candidates, in float64.
+    """Training data of one tree, in whole numbers and, to find candidates, in float64.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
     y : array of shape (n_samples,) or (n_samples, n_outputs)
-        Numbers (or Fractions), or labels where the estimator is a classifier.
+        Numbers (or Fractions), or labels if the estimator is a classifier.
     weight : array of shape (n_samples,), numbers or Fractions
-        0 for rows that the tree has not seen.
+        0 for rows that the tree was not grown on.
     estimator : fitted decision tree of scikit-learn or of ours
-        For its parameters.
+        Provides the parameters.
     """
 
     def __init__(self, X, y, weight, estimator):
@@ -110,27 +110,27 @@ class Training:
         self.max_features = estimator.max_features_
         self.is_random = estimator.splitter == "random"
         self.direction = np.zeros(n_features, int)
-        if estimator.monotonic_cst is not None:  # of the first class's share, or of the mean
+        if estimator.monotonic_cst is not None:  # bounds the first class's share, or the mean
             sign = -1 if hasattr(estimator, "classes_") else 1
             self.direction = sign * np.asarray(estimator.monotonic_cst)
         self.seed = np.random.RandomState(estimator.random_state).randint(2**31 - 1)
 
     @property
     def rows(self):
-        """The rows that the root holds."""
+        """The rows of the root."""
         return np.flatnonzero(self.weight != 0)
 
     def key(self, tree, node, rows):
-        """A node's split as (feature, threshold, side of the missing values; -1: none)."""
+        """A node's split as (feature, threshold, side of missing values; -1: none)."""
         feature = tree.feature[node]
         has_missing = np.isnan(self.X[rows, feature]).any()
         side = tree.missing_go_to_left[node] if has_missing else -1
         return int(feature), float(tree.threshold[node]), int(side)
 
     def goes_left(self, rows, key):
-        """Which rows a split sends to the left."""
+        """Mask of the rows that a split sends to the left."""
         feature, threshold, missing_left = key
-        x = self.X[rows, feature].astype(np.float64)  # beside float32 a threshold is rounded to it
+        x = self.X[rows, feature].astype(np.float64)  # next to float32 the threshold is rounded
         return np.where(np.isnan(x), missing_left == 1, x <= threshold)
 
     def is_pure(self, rows):
@@ -144,7 +144,7 @@ class Training:
         return self._score(*self._totals(left), *self._totals(right))
 
     def _error(self, rows):
-        """Exact weighted absolute error, over all targets; every median has the same."""
+        """Exact weighted absolute error over all targets; it is the same for every median."""
         weight = self.weight[rows]
         total = 0
         for y in self.targets[rows].T:
@@ -166,13 +166,13 @@ class Training:
             return round(_logs(digits, *left) + _logs(digits, *right), ROUND)
 
     def search(self, rows, draw, n_known):
-        """Draw the features of a node.
+        """Draw the features of a node and line up its rows along them.
 
         Returns
         -------
-        lines : Lines, or None where all features are constant
+        lines : Lines, or None if all features are constant
         n_constant : int
-            How many features are known to be constant now.
+            How many features are known to be constant afterwards.
         """
         x = self.X[rows]
         low, high = np.fmin.reduce(x), np.fmax.reduce(x)
@@ -196,7 +196,7 @@ class Training:
         return _line_up(x, searched, has_missing), n_constant
 
     def _line_up_halves(self, rows, cuts):
-        """Left before right, one line for each cut."""
+        """Lines with left rows before right ones, one for each random cut."""
         feature, _, missing_left = zip(*cuts, strict=True)
         is_right = np.column_stack([~self.goes_left(rows, cut) for cut in cuts])
         threshold = np.full((len(rows) - 1, len(cuts)), np.nan)
@@ -207,11 +207,11 @@ class Training:
         return Lines(np.array(feature), np.array(missing_left), order, threshold)
 
     def candidates(self, rows, lines, bounds=NO_BOUNDS):
-        """Cuts of a node that may be the best.
+        """The cuts of a node that may be the best.
 
         Returns
         -------
-        cuts : dict from key to exact score (None where there is only one)
+        cuts : dict from key to exact score (None if there is only one)
         legal : list of the keys that rounding cannot make illegal
         """
         n_left = np.arange(1, len(rows))[:, None]
@@ -235,26 +235,26 @@ class Training:
         return dict(zip(keys, exact, strict=True)), legal
 
     def gain(self, rows, key):
-        """What a cut takes off the impurity, as a share of the whole weight, and its noise."""
+        """Weighted impurity decrease of a cut, and the noise of this number."""
         y, weight = self.y[rows], self.float_weight[rows]
         share = weight.sum() / self.float_weight.sum()
         gain = share * decrease(y, weight, self.goes_left(rows, key), self.criterion)
         return gain, SCREEN * share * impurity(y, weight, self.criterion)
 
     def excess(self, rows, key):
-        """What a cut takes off the impurity, less what a split must; 0 if rounding decides."""
+        """Decrease of a cut beyond min_impurity_decrease; 0 if rounding decides."""
         gain, noise = self.gain(rows, key)
         excess = gain - self.min_impurity_decrease
         return 0.0 if abs(excess) <= noise else excess
 
     def parts_zeros(self, rows, left):
-        """By Poisson deviance: has a cut targets of 0 alone on a side?"""
+        """Whether, by Poisson deviance, a cut has only targets of 0 on one side."""
         return self.criterion == "poisson" and not all(
             self.targets[side].any(axis=0).all() for side in (rows[left], rows[~left])
         )
 
     def can_part_zeros(self, rows):
-        """By Poisson deviance of one target: is there such a cut?"""
+        """Whether, by Poisson deviance of one target, such a cut exists."""
         if self.criterion != "poisson":
             return False
         x, is_zero = self.X[rows], ~self.targets[rows].any(axis=1)
@@ -263,19 +263,19 @@ class Training:
         return bool(((x < low) | (x > high) | np.isnan(x)).any())
 
     def value(self, rows):
-        """What monotonic constraints bound: the first target's mean, or its median."""
+        """The value that monotonic constraints bound: the first target's mean or median."""
         y, weight = self.float_targets[rows, 0], self.float_weight[rows]
         if self.criterion == "absolute_error":
             return weighted_median(y, weight)
         return weight @ y / weight.sum()
 
     def _float_scores(self, rows, lines, bounds):
-        """Scores of all cuts as shares of the node's.
+        """Scores of all cuts, as shares of the node's score.
 
         Returns
         -------
         scores, slack : ndarray of shape (n_rows - 1, n_lines)
-            How far each cut is from being illegal; negative: it is.
+            `slack` is how far each cut is from being illegal; it is negative if the cut is illegal.
         """
         weight = self.float_weight[rows]
         targets = self.float_targets[rows]
@@ -307,7 +307,7 @@ class Training:
         return scores, np.where(direction == 0, slack, np.minimum(slack, room))
 
     def _exact_scores(self, rows, order, cuts):
-        if len(rows) == 2:  # there is one way to part them
+        if len(rows) == 2:  # all cuts divide them in the same way
             yield from (0 for _ in cuts)
             return
         if self.criterion == "absolute_error":
@@ -331,9 +331,10 @@ class Training:
 def first_difference(ours, theirs, training):
     """The first node in which two trees, grown depth first, differ, or None.
 
-    Its verdict is "tie" (two cuts of exactly the same score), "pure" (a node of impurity zero,
-    which one of them splits), "limit" (a split that takes off just what it must, or by Poisson
-    deviance what a side of zeros made of theirs, whose sum rounding left above 0) or "wrong".
+    Its verdict is "tie" (two cuts of exactly the same score), "pure" (a node of impurity zero that
+    one of the trees splits), "limit" or "wrong". "limit" is a split whose decrease just equals the
+    required one or, by Poisson deviance, a split of theirs with a side of zeros, whose sum was
+    rounded to above 0.
     """
     n = min(len(ours.feature), len(theirs.feature))
     is_split = ours.feature[:n] >= 0
@@ -366,9 +367,9 @@ def why_different(ours, theirs, training):
     -------
     str
         The verdict on the first difference: "tie", "pure" or "wrong"; "limit" if rounding decides
-        whether a split is legal, and both trees replay; best first, where nodes of the same
-        number may be others, "tie" if both trees replay, and "limit" if ours alone does by Poisson
-        deviance, where a cut may leave zeros alone.
+        whether a split is legal and both trees replay. In best-first trees nodes of the same number
+        need not correspond: "tie" if both trees replay, and "limit" if only ours does, by Poisson
+        deviance where a cut may separate zeros.
     """
     if any(node.is_wrong for node in replay(ours, training)):
         return "wrong"
@@ -385,7 +386,7 @@ def why_different(ours, theirs, training):
 def replay(tree, training):
     """Judge every node of a tree: draw its features again and search them exactly.
 
-    Both ways of growing draw in the order of the node numbers.
+    Depth-first and best-first growth both draw in the order of the node numbers.
 
     Returns
     -------
@@ -427,8 +428,11 @@ def replay(tree, training):
 
 
 def has_medians(tree, training):
-    """Whether each value is a weighted median of its node: where half of the weight lies on
-    either side of a gap, every value in the gap is one, and rounding picks."""
+    """Whether each value is a weighted median of its node.
+
+    If half of the weight lies on either side of a gap, every value in the gap is a median, and
+    rounding decides which one a tree has.
+    """
     for node, rows in _walk(tree, training):
         for k, value in enumerate(tree.value[node, :, 0]):
             y, weight = training.float_targets[rows, k], training.weight[rows]
@@ -439,7 +443,7 @@ def has_medians(tree, training):
 
 
 def _judge(tree, node, rows, cuts, legal, training):
-    """Verdict on a node that was searched."""
+    """Verdict on a node whose features were searched."""
     if tree.children_left[node] < 0:
         best_first = training.max_leaf_nodes is not None
         if not legal or best_first or training.excess(rows, legal[0]) <= 0:
@@ -454,9 +458,9 @@ def _judge(tree, node, rows, cuts, legal, training):
 
 
 def _out_of_turn(tree, gains, max_leaf_nodes):
-    """Nodes split while a waiting one had a larger gain, or left over while leaves were to spare.
+    """Nodes split while a pending one had a larger gain, or left although more leaves were allowed.
 
-    `gains` are the gain and noise of each node that could be split.
+    `gains` holds the gain and its noise for each node that could be split.
     """
     first_child = tree.children_left
     split = np.flatnonzero(first_child >= 0)
@@ -472,7 +476,7 @@ def _out_of_turn(tree, gains, max_leaf_nodes):
 
 
 def _child_bounds(rows, key, bounds, children, training):
-    """Bounds of the values of both children, where a constraint of the split sets them."""
+    """Bounds on the values of both children, if the split's feature has a constraint."""
     direction = training.direction[key[0]]
     if direction == 0:
         return dict.fromkeys(children, bounds)
@@ -483,7 +487,7 @@ def _child_bounds(rows, key, bounds, children, training):
 
 
 def _line_up(x, features, has_missing):
-    """Known values in order, missing ones behind them; where there are any, also before them."""
+    """Known values in order, then missing ones; if there are any, also a line with these first."""
     twice = [(f, left) for f in features for left in ([0, 1] if has_missing[f] else [-1])]
     feature, missing_left = np.array(twice, int).reshape(-1, 2).T
     x = x[:, feature]
@@ -499,7 +503,7 @@ def _line_up(x, features, has_missing):
 
 
 def _walk(tree, training):
-    """Yield each node, in the order of their numbers, with its rows."""
+    """Yield each node in the order of numbers, with its rows."""
     waiting = {0: training.rows}
     for node in range(len(tree.feature)):
         rows = waiting.pop(node)
@@ -511,7 +515,7 @@ def _walk(tree, training):
 
 
 def _whole(numbers):
-    """Numbers times their common denominator, as Python's integers."""
+    """Numbers times their common denominator, as Python integers."""
     numbers = np.asarray(numbers)
     fractions = [
         v if isinstance(v, Fraction) else Fraction(repr(v)) for v in numbers.ravel().tolist()

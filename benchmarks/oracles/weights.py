@@ -1,4 +1,4 @@
-"""What rows weigh inside a tree, as fractions."""
+"""Weights of rows inside a tree, as fractions."""
 
 from fractions import Fraction
 
@@ -14,10 +14,10 @@ def row_weights(y, sample_weight=None, class_weight=None, draws=None, is_forest=
     sample_weight : array of shape (n_samples,), numbers
     class_weight : dict, list of dict or "balanced"
     draws : array of int
-        Rows drawn for the tree; balanced classes are balanced among them.
+        Rows drawn for the tree; "balanced" balances the classes among them.
     is_forest : bool, default=False
-        A forest that draws no rows balances what the rows of classes weigh; a tree, how many there
-        are.
+        Without draws, a forest balances classes by the weight of their rows, a tree by the number
+        of their rows.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""The code as data: what the house is measured by, and the picture of its wings."""
+"""The source code as data: measures of its layout, and the picture of its wings."""

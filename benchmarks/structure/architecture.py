@@ -1,6 +1,6 @@
-"""The picture of the wings in docs/architecture.md, drawn from the imports.
+"""Draw the wings in docs/architecture.md, from the imports.
 
-A row is a wing; it imports only what stands below it.
+Each row is a wing; it imports only wings below it.
 """
 
 from benchmarks.harness import display
@@ -9,18 +9,18 @@ from benchmarks.structure.sources import PACKAGES, ROOT, arrows, docstring_of, m
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN = "<!-- wings, by python -m benchmarks architecture -->"
 END = "<!-- end of wings -->"
-WHOLE = ("cartwood", *PACKAGES)  # with the front door
+WHOLE = ("cartwood", *PACKAGES)  # including the public package
 DOORS = ("__init__", "__main__")
 
 
 def run(args):
-    """Write the picture into the page."""
+    """Write the drawing into the page."""
     PAGE.write_text(with_picture(PAGE.read_text()))
     display.say(f"wrote {PAGE.relative_to(ROOT)}")
 
 
 def with_picture(text):
-    """The page's text, its picture drawn anew."""
+    """The page's text with a fresh drawing."""
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not (begin and end):
@@ -29,7 +29,7 @@ def with_picture(text):
 
 
 def picture(root=ROOT):
-    """The packages and their wings from top to bottom: what each is, and which it imports."""
+    """The packages and their wings from top to bottom: what each is, and what it imports."""
     found = modules(root, WHOLE)
     blocks = []
     for package in WHOLE:
@@ -55,7 +55,7 @@ def _arrow(below, order):
 
 
 def _from_top_to_bottom(targets):
-    """Wings such that each stands above those that it imports; among equals by name."""
+    """Order wings so that each is above those that it imports; otherwise by name."""
     left = dict(sorted(targets.items()))
     order = []
     while left:
@@ -69,7 +69,7 @@ def _from_top_to_bottom(targets):
 
 
 def _first_line(found, package, wing):
-    """First sentence of the wing's docstring, as far as it fits."""
+    """First line of the docstring of a wing, without its full stop."""
     names = (f"{package}/{wing}/__init__.py", f"{package}/{wing}.py")
     module = next(module for module in found if module.name in names)
     docstring = docstring_of(module.tree)

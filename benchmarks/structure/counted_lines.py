@@ -1,13 +1,15 @@
-"""Count the lines that a reader has to understand: without public docstrings, type hints that take
-lines of their own, and drawings."""
+"""Count the lines that a reader has to understand.
+
+Public docstrings, drawings, and lines that signatures need only for type hints do not count.
+"""
 
 import ast
 import re
 
 from benchmarks.structure.sources import docstring_of
 
-WIDTH = 100  # of a line, as the formatter has it
-# A line that draws, in a comment or a docstring: cells side by side, boxes, braces below arrays.
+WIDTH = 100  # line length of the formatter
+# A drawing's line in a comment or docstring: cells side by side, boxes, braces below arrays.
 _DRAWS = re.compile(
     r"[│┌┐└┘├┤┬┴┼─▲▼→←↑↓]{2}|[│┃] .* [│┃]|\|.*\|.*\||\[[^\]]*\|[^\]]*\]|\+-{2,}|-{2,}>|<-{2,}|"
     r"(\S+ {3,}){3}|(\S+ {2,}){4}|\[ \S+( \S+)+ \]|(\b\w\w? ){3}\|( \w\w?\b){3}|\^ +\^|\\_+/|\._*\."
@@ -15,7 +17,7 @@ _DRAWS = re.compile(
 
 
 def count(module):
-    """Lines of a module that count."""
+    """Number of lines of a module that count."""
     aside = set()
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
@@ -29,7 +31,7 @@ def count(module):
 
 
 def drawn_lines(module):
-    """Number and text of the lines of comments and docstrings that draw."""
+    """Numbers and texts of the lines of drawings in comments and docstrings."""
     for first, last in _blocks(module):
         block = range(first, last + 1)
         drawn = [i for i in block if _DRAWS.search(module.lines[i - 1])]
@@ -38,7 +40,7 @@ def drawn_lines(module):
 
 
 def _blocks(module):
-    """First and last lines of docstrings and of runs of comments."""
+    """First and last lines of paragraphs of docstrings, and of runs of comments."""
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             docstring = docstring_of(node)
@@ -72,7 +74,7 @@ def _hinted(module):
 
 
 def _lines_of_hints(node):
-    """How many lines the signature takes beyond those that it would take without hints."""
+    """How many lines a signature takes beyond those it would take without hints."""
     text = ast.unparse(node.args)
     n_lines = (docstring_of(node) or node.body[0]).lineno - node.lineno
     for argument in ast.walk(node.args):

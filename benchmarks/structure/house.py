@@ -1,7 +1,7 @@
-"""What the house is measured by: the layout's numbers beside their goals.
+"""Measures of the code's layout, next to their goals.
 
-The goals are those of the plan of the layout, and `tests/benchmarks/test_structure.py` holds them;
-the numbers before are those of commit df6247c, when the code had no wings.
+The goals were set in the plan of the layout, and `tests/benchmarks/test_structure.py` enforces
+them. The numbers before are those of commit df6247c, when the code had no wings.
 """
 
 import re
@@ -16,9 +16,9 @@ from benchmarks.harness import display
 from benchmarks.structure import counted_lines
 from benchmarks.structure.sources import PACKAGES, ROOT, arrows, count_floors, modules
 
-LINES_BEFORE = 18_151  # of cart, forest and importance at df6247c, counted as below
+LINES_BEFORE = 18_151  # of cart, forest and importance at df6247c, counted in the same way
 FEWER_LINES = 1500
-# Every family of kernels, and the files of which at least one draws its invariant.
+# Every family of kernels, and its files, at least one of which must draw the family's invariant.
 FAMILIES = {
     "ranks and levels": r"cart/table/(ranking|table|encoding|distinct_values)",
     "node samples": r"cart/(table|splitting|growth)/node_samples|cart/primitives/.*partition",
@@ -44,12 +44,12 @@ FAMILIES = {
 
 
 class Row(NamedTuple):
-    """A measure: its values now, in the order of the goals, and before."""
+    """A measure: its values now, in the order of the goals, and those before."""
 
     what: str
     before: str
     values: tuple
-    goals: tuple  # at most these
+    goals: tuple  # upper bounds of the values
 
     @property
     def is_reached(self):
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 def run(args):
-    """Print the table; with --list also what stands furthest from the goals."""
+    """Print the table; with --list also what is furthest from the goals."""
     root = Path(args.of) if args.of else ROOT
     found = modules(root)
     rows = measure(found)
@@ -119,19 +119,19 @@ def measure(found):
 
 
 def _spread(values, middle=None):
-    """The median if asked for, the ninth decile and the largest."""
+    """The median if asked for, the 90th percentile and the maximum."""
     first = () if middle is None else (round(middle(values)),)
     return (*first, round(np.percentile(values, 90)), max(values))
 
 
 def _files_per_folder(found):
-    """Number of files, without `__init__`, of every folder."""
+    """Number of files, without `__init__`, in every folder."""
     names = (module.name for module in found if not module.name.endswith("__init__.py"))
     return Counter(name.rpartition("/")[0] for name in names)
 
 
 def undrawn(found):
-    """Kernel families of which no file draws."""
+    """Kernel families none of whose files has a drawing."""
     drawn = [module.name for module in found if any(counted_lines.drawn_lines(module))]
     return [
         family

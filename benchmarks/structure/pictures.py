@@ -1,10 +1,10 @@
-"""The pictures benchmark: every picture and page at several sizes, for somebody to look at.
+"""The pictures benchmark: every plot and page at several sizes, for people to look at.
 
-    reports/pictures/300-dark-beeswarm.png     a picture of 300 features with long names
-    reports/pictures/300-page-400-dark.png     a page on a phone, in the dark
+    reports/pictures/300-dark-beeswarm.png     a plot of 300 features with long names
+    reports/pictures/300-page-400-dark.png     a page on a phone, in dark mode
 
-Screenshots of pages need Chromium; without it the pages alone are written. What can be asserted of
-pictures, texts that are cut off or lie on each other, is counted here and in
+Screenshots of pages need Chromium; without it only the pages are written. What can be checked
+automatically, text that is cut off or overlaps, is counted here and in
 `tests/importance/core/test_pictures.py`.
 """
 
@@ -28,7 +28,7 @@ from importance.report.comparison import Comparison
 
 FOLDER = Path("reports") / "pictures"
 SIZES = (8, 30, 100, 300)  # features
-LETTERS = 60  # of a name
+LETTERS = 60  # of a feature name
 WIDTHS = (1200, 400)  # pixels of a page
 HEIGHT = 5000
 STYLES = {"light": "default", "dark": "dark_background"}
@@ -37,7 +37,7 @@ _N_ROWS = 300
 
 
 class Found(NamedTuple):
-    """What is drawn of a table."""
+    """The results on a table that plots are drawn from."""
 
     forest: Any
     comparison: Comparison
@@ -47,7 +47,7 @@ class Found(NamedTuple):
     pruned: Any
 
 
-# Every function that draws, on a figure of its own.
+# Every function that draws, each on its own figure.
 PICTURES: dict[str, Callable[[Found], Any]] = {
     "bars": lambda found: _permutation(found).plot(),
     "trees": lambda found: _permutation(found).plot("trees"),
@@ -69,7 +69,7 @@ PICTURES: dict[str, Callable[[Found], Any]] = {
 
 
 def run(args):
-    """Draw all of them, and say which texts nobody can read."""
+    """Draw all plots and pages, and report text that cannot be read."""
     import matplotlib
     import matplotlib.pyplot as plt
 
@@ -93,7 +93,7 @@ def run(args):
 
 
 def table(n_features: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """A table of columns with long names, two of which go together, and what follows from three."""
+    """A table of columns with long names, two of them correlated, and a target from three."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(_N_ROWS, n_features))
     values[:, 1] = values[:, 0] + 0.1 * rng.normal(size=_N_ROWS)
@@ -104,7 +104,7 @@ def table(n_features: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def judge(X: pd.DataFrame, y: np.ndarray) -> Found:
-    """All that is drawn, of a small forest."""
+    """Everything that plots show, computed from a small forest."""
     model = RandomForestRegressor(20, max_features=1 / 3, random_state=0, n_jobs=2).fit(X, y)
     named = RandomForestRegressor(5, max_depth=4, surrogates="auto", random_state=0).fit(X, y)
     return Found(
@@ -122,16 +122,16 @@ def _permutation(found):
 
 
 def draw(name: str, found: Found) -> Any:
-    """The figure of a picture."""
+    """The figure of a plot."""
     drawn = PICTURES[name](found)
     figure = getattr(drawn, "figure", None) or drawn
-    for _ in range(3):  # the layout settles
+    for _ in range(3):  # until the layout has settled
         figure.draw_without_rendering()
     return figure
 
 
 def cut_off(figure: Any) -> Iterator[str]:
-    """Texts of a figure that do not lie inside it."""
+    """Texts that are not fully inside the figure."""
     whole = figure.bbox
     for text, box in _texts(figure):
         if not (
@@ -142,7 +142,7 @@ def cut_off(figure: Any) -> Iterator[str]:
 
 
 def overlapping(figure: Any) -> Iterator[str]:
-    """Texts of a figure that lie on each other."""
+    """Texts of the figure that overlap."""
     for (one, box), (other, beside) in combinations(_texts(figure), 2):
         shared_width = min(box.x1, beside.x1) - max(box.x0, beside.x0)
         shared_height = min(box.y1, beside.y1) - max(box.y0, beside.y0)
@@ -151,7 +151,7 @@ def overlapping(figure: Any) -> Iterator[str]:
 
 
 def _texts(figure):
-    """Texts that are seen, with their places (of annotations without their arrows)."""
+    """Visible texts with their bounding boxes (without the arrows of annotations)."""
     from matplotlib.text import Text
 
     return [
@@ -171,12 +171,12 @@ def _all_texts(figure):
             for axis in (each.xaxis, each.yaxis):
                 low, high = sorted(axis.get_view_interval())
                 for tick in axis.get_major_ticks():
-                    if low <= tick.get_loc() <= high:  # others are not drawn
+                    if low <= tick.get_loc() <= high:  # the others are not drawn
                         yield from (tick.label1, tick.label2)
 
 
 def _write_pages(X, y, n_features):
-    """The pages of the commands, and how they look."""
+    """The pages of the commands, and screenshots of them."""
     source = FOLDER / f"{n_features}.csv"
     X.assign(target=y).to_csv(source, index=False)
     quiet = ("--target", "target", "--trees", "20")
@@ -189,8 +189,10 @@ def _write_pages(X, y, n_features):
 
 
 def _photograph(page, picture, width, style):
-    """A page as Chromium shows it, if it is installed; within a frame, since no window of it is as
-    narrow as a phone."""
+    """Take a screenshot of a page in Chromium, if it is installed.
+
+    The page is put in a frame, since no browser window is as narrow as a phone.
+    """
     browser = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
     if browser is None:
         return

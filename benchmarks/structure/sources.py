@@ -1,4 +1,4 @@
-"""Read the packages' sources: their modules, what they import, their functions and kernels."""
+"""Read the packages' sources: modules, their imports, functions and kernels."""
 
 import ast
 from functools import cached_property
@@ -27,7 +27,7 @@ class Module:
     ----------
     path : Path
     root : Path
-        Of the checkout.
+        Root of the checkout.
     """
 
     def __init__(self, path, root):
@@ -41,7 +41,7 @@ class Module:
 
     @property
     def wing(self):
-        """Folder, or file, of the package that the module stands in or is."""
+        """The folder, or file, of the package that the module is in or is."""
         return self.name.split("/")[1].removesuffix(".py")
 
     @cached_property
@@ -49,7 +49,7 @@ class Module:
         return ast.parse(self.text)
 
     def imports(self):
-        """Dotted names of what is imported, anywhere in the module."""
+        """Dotted names of everything that is imported anywhere in the module."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
@@ -69,7 +69,7 @@ class Module:
 
 
 def modules(root=ROOT, packages=PACKAGES):
-    """The modules of the packages, in the order of their names."""
+    """The modules of the packages, sorted by path."""
     paths = (path for package in packages for path in (root / package).rglob("*.py"))
     return [Module(path, root) for path in sorted(paths)]
 
@@ -92,7 +92,7 @@ def _decorator_name(node):
 
 
 def arrows(found, package):
-    """Which wing of a package imports which other: wing -> set of wings."""
+    """The wings that each wing of a package imports: wing -> set of wings."""
     mine = [module for module in found if module.package == package]
     wings = {module.wing for module in mine}
     result = {wing: set() for wing in sorted(wings)}
@@ -111,7 +111,7 @@ def count_floors(targets):
 
     def height(wing):
         if wing not in known:
-            known[wing] = 0  # a circle ends here
+            known[wing] = 0  # ends a circular import
             known[wing] = 1 + max((height(below) for below in targets[wing]), default=0)
         return known[wing]
 
