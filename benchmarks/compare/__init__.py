@@ -1,1 +1,1 @@
-"""Ours beside scikit-learn on one table, as a report."""
+"""Our forest and scikit-learn's on one table, as a report."""

@@ -1,4 +1,4 @@
-"""What `importance.compare` says of our forest: its table, its pictures and its numbers."""
+"""The results of `importance.compare` for our forest: tables, pictures and numbers."""
 
 from copy import copy
 from functools import partial
@@ -13,19 +13,19 @@ from benchmarks.harness import display, plot
 from importance import Comparison, compare, oob_permutation
 from importance.core.result import Importances
 
-LEVEL = 0.95  # of the intervals that are drawn
+LEVEL = 0.95  # of the intervals in the pictures
 
 
 class AllMeasures(NamedTuple):
     """Every measure of one forest."""
 
     comparison: Comparison
-    casewise: Importances  # out-of-bag permutation, with what the single rows say
+    casewise: Importances  # out-of-bag permutation, with importances of single rows
     X: pd.DataFrame  # the training table
 
 
 def measure(forest, X, y, names):
-    """Every measure of a forest that was fitted on an array.
+    """Compute every measure of a forest that was fitted on an array.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def measure(forest, X, y, names):
     X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     names : list of str
-        Of the features.
+        Names of the features.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def measure(forest, X, y, names):
     """
     frame = pd.DataFrame(X, columns=names)
     named = copy(forest)
-    named.feature_names_in_ = np.array(names, dtype=object)  # as a fit on the frame would leave it
+    named.feature_names_in_ = np.array(names, dtype=object)  # as if fitted on the frame
     return AllMeasures(
         compare(named, frame, y, n_jobs=forest.n_jobs),
         oob_permutation(named, frame, y, per_row=True, n_jobs=forest.n_jobs),
@@ -73,7 +73,7 @@ def table(found, top=None):
 
 
 def pictures(found):
-    """Pictures of all measures, and of out-of-bag permutation from near.
+    """Pictures of all measures, and details of out-of-bag permutation.
 
     Yields
     ------
@@ -98,7 +98,7 @@ def pictures(found):
 
 
 def numbers(found):
-    """What the table and the warnings say, for a file.
+    """The contents of the table and the warnings, for a file.
 
     Returns
     -------

@@ -19,11 +19,11 @@ SCORING = {"classification": "accuracy", "regression": "neg_mean_squared_error"}
 class Measure(NamedTuple):
     """One column of the table of importances."""
 
-    side: str  # whose code it is
-    name: str  # what it is called there
-    title: str  # what it is called in tables
+    side: str  # the library
+    name: str  # the library's name for the measure
+    title: str  # its name in tables
     unit: str
-    spread_unit: str  # what the uncertainty is; "" without one
+    spread_unit: str  # meaning of the uncertainty; "" without one
     values: np.ndarray  # (n_features,)
     spread: np.ndarray | None  # (n_features,)
 
@@ -34,7 +34,7 @@ def n_steps(n_features):
 
 
 def measure_all(data, ours, peer, split, step):
-    """All measures of both sides' forests.
+    """Compute all measures of both forests.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ def measure_all(data, ours, peer, split, step):
     Returns
     -------
     measures : list of Measure
-        Those that both sides have.
+        The measures that both sides have.
     found : AllMeasures
-        Of our forest.
+        The measures of our forest.
     seconds : dict
-        Of each measure by its name, one run.
+        The time of each measure by name, from one run.
     """
     X, X_test, y, y_test = split
     permute = partial(

@@ -47,7 +47,7 @@ def write(result, folder):
 
 
 def headline(result):
-    """What was compared, in one line."""
+    """One line on what was compared."""
     data, parameters = result["data"], result["parameters"]
     return (
         f"{data['task'].capitalize()}, {data['rows']:,} rows x {len(data['features'])} features: "
@@ -58,7 +58,7 @@ def headline(result):
 
 
 def models(result):
-    """Table: how far the models are the same."""
+    """Table: how many trees and nodes of the models are the same, and their scores."""
     rows = []
     for name in ("forest", "tree"):
         model = result[name]
@@ -92,7 +92,7 @@ def models(result):
 
 
 def times(result):
-    """Table: medians and their ratio."""
+    """Table: median times and their ratio."""
     rows = [
         [
             row["work"],
@@ -131,7 +131,7 @@ def ranking(result):
 
 
 def _describe(measure):
-    """What a column of importances is, for the note below the table."""
+    """Description of a column of importances, for the note below the table."""
     spread = measure["spread_unit"] and f", ± {measure['spread_unit']}"
     return (
         f"{SHORT[measure['side']]} {measure['title']} ({measure['name']}): "
@@ -172,7 +172,7 @@ def _write_page(result, path):
 
 
 def _facts(result):
-    """The headline numbers: value and what it is."""
+    """The headline numbers, each with its description."""
     forest, seconds = result["forest"], result["seconds"]
     yield share_of_trees(forest, forest["ties"]), "the forest's trees are scikit-learn's"
     yield display.share(forest["identical_nodes"], forest["nodes"]), "of its nodes are the same"

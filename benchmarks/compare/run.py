@@ -28,7 +28,7 @@ def run(args):
     for data in found:
         steps = 4 * n_runs(args.repeats) + measures.n_steps(data.X.shape[1])
         with display.progress(steps) as step:
-            warnings.filterwarnings("ignore", NEVER_OUT_OF_BAG)  # the report says it
+            warnings.filterwarnings("ignore", NEVER_OUT_OF_BAG)  # the report mentions it
             result = compare(data, args.n_estimators, args.seed, args.n_jobs, args.repeats, step)
         report.show(result)
         display.say(*(f"wrote {path}" for path in report.write(result, args.out)), "")
@@ -42,7 +42,7 @@ def compare(data, n_estimators, seed, n_jobs, repeats, step):
     ----------
     data : Dataset
     n_estimators, seed, n_jobs : int
-        Of both sides' forests; the seed is that of the split, too.
+        Of both forests; the seed is also that of the split.
     repeats : int
         How often each timing is taken.
     step : callable
@@ -51,7 +51,7 @@ def compare(data, n_estimators, seed, n_jobs, repeats, step):
     Returns
     -------
     dict
-        Of plain values, but for "all_measures".
+        Of plain values, except "all_measures".
     """
     split = X, X_test, y, y_test = data.split(seed)
     score, score_of = SCORES[data.task]
@@ -112,19 +112,19 @@ def _race_all(forests, trees, split, repeats, step):
 
 
 def _first_verdict(models, X, y):
-    """What exact arithmetic says of the first tree that differs: of all would take too long."""
+    """Verdict on the first tree that differs; to judge all of them would take too long."""
     return [*islice(judge_first(*models, X, y), 1)]
 
 
 def _never_out_of_bag(forest):
-    """Number of training rows that every tree has seen."""
+    """Number of training rows that are in the bag of every tree."""
     name = "oob_decision_function_" if hasattr(forest, "classes_") else "oob_prediction_"
     votes = getattr(forest, name)
     return int(np.isnan(votes.reshape(len(votes), -1)[:, 0]).sum())
 
 
 def _once(taken):
-    """Seconds of the measures that answer one question, from their one run."""
+    """Seconds of the pairs of corresponding measures, from their single run."""
     pairs = (("oob_permutation", "permutation_importance"), ("drop_column", "drop-column loop"))
     return [
         {"work": f"{a} / {b}", "ours": taken[a], "peer": taken[b], "repeats": 1} for a, b in pairs

@@ -1,1 +1,1 @@
-"""Faults on purpose: what is hostile, extreme or damaged, and what then happens."""
+"""Deliberate faults: hostile, extreme or damaged inputs, and what happens then."""

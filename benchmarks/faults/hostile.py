@@ -1,4 +1,4 @@
-"""Hostile training sets and parameters, each from a seed."""
+"""Hostile training sets and parameters, drawn from seeds."""
 
 from typing import Any, NamedTuple
 
@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-MANY = 2**16 + 1  # distinct values, of which 16 bits cannot number all
+MANY = 2**16 + 1  # distinct values: more than 16 bits can number
 _NAMES = ["", " ", "x", "x\n", "ä", "💥", "a" * 300, "<b>", "0", "nan", "class", "__init__"]
 _EXTREMES = (0.0, -0.0, 1e-45, -1e-38, 1.0, 1.0 + 1e-7, 1.0 + 3e-7, 16777217.0, 3.4e38, -3.4e38)
 
 
 class Fit(NamedTuple):
-    """One fit: the class's name, its parameters, and what it is given."""
+    """One fit: the name of the class, its parameters, and the training data."""
 
     kind: str
     params: dict[str, Any]
@@ -23,7 +23,7 @@ class Fit(NamedTuple):
 
 
 def draw_fit(seed):
-    """The fit of a seed; by far most are small."""
+    """Draw the fit of a seed; most are small."""
     rng = np.random.default_rng(seed)
     n = int(rng.choice([1, 2, 3, 8, 20, 60, 150], p=[0.05, 0.05, 0.1, 0.2, 0.3, 0.2, 0.1]))
     n = MANY + 3 if rng.random() < 0.01 else n
@@ -41,7 +41,7 @@ def draw_fit(seed):
 
 
 def draw_kind(rng, forests, is_classifier):
-    """The name of a class."""
+    """Draw the name of an estimator."""
     kinds = ["RandomForest", "ExtraTrees"] if forests else ["DecisionTree", "ExtraTree"]
     return str(rng.choice(kinds)) + ("Classifier" if is_classifier else "Regressor")
 
@@ -53,7 +53,7 @@ def _column(rng, n):
         case 1:
             return rng.choice(_EXTREMES, n)
         case 2:
-            return 1.0 + rng.integers(0, 9, n) * 4e-8  # neighbours are one for scikit-learn
+            return 1.0 + rng.integers(0, 9, n) * 4e-8  # scikit-learn takes neighbours for equal
         case 3:
             return rng.normal(size=n) * 10.0 ** rng.integers(-30, 30)
         case 4:
@@ -85,7 +85,7 @@ def _targets(rng, n, plain):
 
 
 def draw_weights(rng, n):
-    """What rows weigh, or None."""
+    """Draw weights of rows, or None."""
     match rng.integers(7):
         case 0:
             return rng.integers(0, 3, n).astype(float)
@@ -103,7 +103,7 @@ def draw_weights(rng, n):
 
 
 def draw_parameters(rng, is_classifier, forests, n_outputs, n_columns, y):
-    """A few parameters that are not the defaults."""
+    """Draw a few parameters that differ from the defaults."""
     criteria = ["gini", "entropy", "log_loss"]
     if not is_classifier:
         criteria = ["squared_error", "squared_error", "absolute_error"]
@@ -130,7 +130,7 @@ def draw_parameters(rng, is_classifier, forests, n_outputs, n_columns, y):
 
 
 def _disguise(rng, plain):
-    """The table in another type, layout or container; with what it then holds."""
+    """The table in another type, layout or container, and as a plain array of what that holds."""
     kinds = [np.float32, np.int8, np.int64, np.uint16, bool, ">f8", ">f4", object, np.float16]
     if np.isfinite(plain).all() and rng.random() < 0.4:
         with np.errstate(all="ignore"):
@@ -163,7 +163,7 @@ def _disguise(rng, plain):
 
 
 def _sparse(rng, plain):
-    """With explicit zeros, entries that are the sum of duplicates, and rows out of order."""
+    """A sparse table with explicit zeros, duplicates that are summed, and unsorted rows."""
     kept = (plain != 0) | (rng.random(plain.shape) < 0.2)
     rows, columns = np.nonzero(kept)
     values = plain[rows, columns]

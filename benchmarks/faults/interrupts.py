@@ -13,24 +13,24 @@ from importance import oob_permutation, unbiased_mdi
 
 SEED = 38
 N_INTERRUPTS = 100
-BAR = 1.0  # seconds from the signal until the caller has KeyboardInterrupt
-IDLE = 0.2  # seconds for threads without a task to end
+BAR = 1.0  # seconds from the signal until the caller gets KeyboardInterrupt
+IDLE = 0.2  # seconds that threads without a task may take to end
 N_ROWS = 20_000
 
 
 class TooSoon(Exception):
-    """The work was done before its interrupt."""
+    """The work was done before it could be interrupted."""
 
 
 class Swallowed(Exception):
-    """The interrupt was sent, and the work went on to its end."""
+    """The interrupt was sent, but the work went on to its end."""
 
 
 def run(args):
-    """Interrupt each kind of work in turn; 1 if one was late, swallowed, or left a broken model.
+    """Interrupt each kind of work in turn; 1 if any was late, swallowed, or left a broken model.
 
-    One is swallowed where Python hears of it in what it can raise nothing from, as the end of an
-    object.
+    An interrupt is swallowed if Python handles it where no exception can propagate, such as in a
+    finalizer.
     """
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(N_ROWS, 10)).astype(np.float32)
@@ -68,7 +68,7 @@ def run(args):
 
 
 def _works(X, y, n_jobs):
-    """Names, models and what is done with them."""
+    """Names of the works, their models, and the functions that do them."""
     fitted = RandomForestClassifier(30, random_state=0, n_jobs=n_jobs).fit(X, y > 1.0)
     few = X[:2_000], (y > 1.0)[:2_000]
     small = RandomForestClassifier(30, random_state=0, n_jobs=n_jobs).fit(*few)
@@ -88,7 +88,7 @@ def _works(X, y, n_jobs):
 
 
 def _time(work):
-    """Seconds of some work, its kernels compiled."""
+    """Seconds that some work takes, with its kernels compiled."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         work()
@@ -98,7 +98,7 @@ def _time(work):
 
 
 def _interrupt(work, delay):
-    """Seconds from the signal until KeyboardInterrupt is here, and the words of the warning."""
+    """Seconds from the signal until KeyboardInterrupt, and the text of the warnings."""
     sent = []
 
     def send():
@@ -116,7 +116,7 @@ def _interrupt(work, delay):
             timer.join()
         raise Swallowed if sent else TooSoon
     except KeyboardInterrupt:
-        if not sent:  # the user's own
+        if not sent:  # sent by the user
             raise
         late = perf_counter() - sent[0]
         timer.join()
@@ -126,7 +126,7 @@ def _interrupt(work, delay):
 
 
 def _left_over(before):
-    """Threads that are there yet; those of joblib's pools, which have no task, end in a moment."""
+    """Threads that are still alive; idle threads of joblib's pools get a moment to end."""
     patience = perf_counter() + IDLE
     while (left := set(threading.enumerate()) - before) and perf_counter() < patience:
         sleep(0.005)
@@ -134,8 +134,11 @@ def _left_over(before):
 
 
 def _is_usable(model, X, words, n_before):
-    """A model that was fitted predicts; where it has fewer trees, it has said so, or is as it was
-    before a fit that had not grown any."""
+    """Whether a model still works after an interrupt.
+
+    A fitted model must predict. If it has fewer trees than asked for, it must have said so, or be
+    as it was before a fit that had not grown any.
+    """
     if not hasattr(model, "estimators_"):
         return True  # interrupted before the first tree
     said = model.predict(X[:100])

@@ -1,6 +1,6 @@
-"""The fast paths on both sides of every limit that their arguments name, against the general path.
+"""The fast paths against the general path, on both sides of every limit in their reasoning.
 
-Random tables just within and just beyond a limit, and trees that must be the same to the bit.
+Random tables just within and just beyond a limit must give trees that are the same bit for bit.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ TABLES, QUICK = 300, 10  # on each side of a limit
 
 
 class Case(NamedTuple):
-    """What a tree is grown from: classes are whole numbers, targets of a regression floats."""
+    """What a tree is grown from; integer targets are classes, float targets are for regression."""
 
     X: np.ndarray
     y: np.ndarray
@@ -29,7 +29,7 @@ class Case(NamedTuple):
 
 
 def run(args):
-    """Count the trees that differ, on each side of every limit."""
+    """Count the trees that differ on each side of every limit."""
     n_tables = QUICK if args.quick else TABLES
     rows = []
     with display.progress(2 * n_tables * len(LIMITS)) as step:
@@ -47,12 +47,12 @@ def run(args):
 
 
 def grow_both_ways(name, is_beyond, seed):
-    """Grow a tree on a random table on one side of a limit, on a fast path and on the general one.
+    """Grow a tree on a random table near a limit, on a fast path and on the general path.
 
     Returns
     -------
     is_fast, is_different : bool
-        Did a fast path take it? Do the trees differ in any bit?
+        Whether a fast path took it, and whether the trees differ in any bit.
     """
     rng = np.random.default_rng([seed, is_beyond, *name.encode()])
     case = LIMITS[name](rng, is_beyond)
@@ -85,24 +85,24 @@ def grow_both_ways(name, is_beyond, seed):
     return not handed_on, differs
 
 
-# --------------------------------------------------------------------- tables, from random numbers
+# ------------------------------------------------------------------------------- random tables
 
 
 def _columns(rng, n, n_columns=4):
-    """Some have ties, some none."""
+    """Columns with and without ties."""
     n_levels = rng.choice([3, 20, n], n_columns)
     return np.array([_levels(rng, n, k) for k in n_levels]).T
 
 
 def _levels(rng, n, n_levels):
-    """Whole numbers, each at least once where there is room."""
+    """Whole numbers, each at least once if there are enough rows."""
     return rng.permutation(
         np.concatenate((np.arange(n_levels)[:n], rng.integers(0, n_levels, max(0, n - n_levels))))
     )
 
 
 def _classes(rng, X, n_classes):
-    """Classes that follow a column, with more or less noise; all of them occur."""
+    """Classes that follow a column with more or less noise; every class occurs."""
     n = len(X)
     y = X[:, 0].argsort(kind="stable").argsort() * n_classes // n
     noise = rng.random(n) < rng.choice([0.0, 0.1, 0.5, 1.0])
@@ -112,8 +112,10 @@ def _classes(rng, X, n_classes):
 
 
 def _weights(rng, X, total):
-    """Whole numbers of this sum: alike, very different, or one row of weight 1 among heavy ones;
-    in any order, or the lightest at an end of a column."""
+    """Whole numbers with this sum, in random order or ascending or descending along a column.
+
+    They are nearly equal, very different, or one row of weight 1 among heavy ones.
+    """
     n = len(X)
     shares = rng.dirichlet(np.full(n, rng.choice([0.05, 1.0, 1e6])))
     if rng.random() < 0.5:
@@ -127,7 +129,7 @@ def _weights(rng, X, total):
 
 
 def _around(rng, limit, is_beyond):
-    """A number near a limit: at most the limit, or above it."""
+    """A number near a limit: not above the limit, or above it."""
     offset = int(rng.choice([0, 1, 2, rng.integers(0, limit // 16)]))
     return limit + 1 + offset if is_beyond else limit - offset
 
@@ -148,7 +150,7 @@ def _total_weight(limit, criterion):
 
 
 def _entropy_table(rng, is_beyond):
-    """Eight of weight a row, more than 2**20 in all."""
+    """Rows of weight 8 on average, more than 2**20 in total; beyond the limit, one more."""
     n = 2**17 + int(rng.integers(1, 5_000))
     X = rng.integers(0, 9, (n, 2))
     weight = rng.permutation(np.repeat([7.0, 8.0, 9.0], [n // 3, n - 2 * (n // 3), n // 3]))
@@ -157,7 +159,7 @@ def _entropy_table(rng, is_beyond):
 
 
 def _word_bits(rng, is_beyond):
-    """Numbers of rows, classes and weights of which each is the largest of its bits."""
+    """Numbers of rows, classes and weights, each (nearly) the largest that its bits can hold."""
     class_bits = int(rng.integers(1, 9))
     row_bits = int(rng.integers(max(3, class_bits + 1), 14))
     weight_bits = min(32 - class_bits - row_bits + is_beyond, 25)
@@ -198,7 +200,7 @@ def _histogram_codes(rng, is_beyond):
 
 
 def _exact_sums(rng, is_beyond):
-    """Whole weights and targets whose sums of squares reach 2**53; beyond it without ties."""
+    """Whole weights and targets whose sums of squares reach 2**53; beyond that, without ties."""
     n = int(rng.integers(20, 300))
     X = np.argsort(rng.random((n, 4)), axis=0) if is_beyond else _columns(rng, n)
     weight = rng.integers(1, 4, n).astype(float)
@@ -209,7 +211,7 @@ def _exact_sums(rng, is_beyond):
 
 
 def _small_node(rng, is_beyond):
-    """63 rows, and weights of 31, that a word has room for."""
+    """63 rows with weights of 31: as many as a word has room for."""
     is_many = rng.random() < 0.5
     n = 63 - int(rng.integers(0, 2)) + 2 * (is_beyond and is_many)
     X = np.argsort(rng.random((n, int(rng.integers(1, 20)))), axis=0)

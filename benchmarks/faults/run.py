@@ -1,4 +1,4 @@
-"""Damage saved models thousands of times, and count crashes, hangs and silently wrong models."""
+"""Damage saved models thousands of times; count crashes, hangs and silently wrong models."""
 
 import selectors
 import subprocess
@@ -10,11 +10,11 @@ from pathlib import Path
 from benchmarks.faults.saved_models import MODELS, save_models
 
 SEED = 38
-TIMEOUT = 30.0  # seconds of one load with all that is asked of the model
-# What is damaged: how many times, and which ends are failures beside crashes and hangs.
+TIMEOUT = 30.0  # seconds for a load and all questions to the model
+# By kind of damage: how often, and which ends are failures besides crashes and hangs.
 KINDS = {
-    "files": (10_000, {"other"}),  # of every one the checksum is wrong
-    "forged files": (2_500, set()),  # the checksum is right: another model may be as good
+    "files": (10_000, {"other"}),  # the checksum is always wrong
+    "forged files": (2_500, set()),  # the checksum is right: another model may be valid
     "pickles": (2_500, {"other"}),
     "old pickles": (1_000, set()),  # without a checksum
 }
@@ -38,12 +38,12 @@ def run(args):
 
 
 def fuzz(folder: Path, kind: str, n: int, seed: int = SEED) -> Counter:
-    """How n damaged models ended.
+    """Count how n damaged models ended.
 
     Parameters
     ----------
     folder : Path
-        With what `save_models` saved.
+        Where `save_models` saved the models.
     kind : str
         A key of KINDS.
     n, seed : int
@@ -87,7 +87,7 @@ def _start(folder):
 
 
 def _answer(worker, timeout):
-    """The next line of a worker; "crash" or "hang" where there is none."""
+    """The next line of a worker, or "crash" or "hang" if there is none."""
     with selectors.DefaultSelector() as selector:
         selector.register(worker.stdout, selectors.EVENT_READ)
         if not selector.select(timeout):

@@ -1,4 +1,4 @@
-"""The models that are damaged, their tables, and all that is asked of one that was loaded."""
+"""The models that are damaged, their tables, and the questions to a loaded one."""
 
 import pickle
 import warnings
@@ -20,7 +20,7 @@ _GAPS = np.where(_RNG.random((N_ROWS, 4)) < 0.1, np.nan, _NUMBERS)
 _CODES = np.column_stack((np.floor(_NUMBERS[:, 0] * 2), _GAPS[:, 1:]))
 _TARGET = _NUMBERS[:, 0] ** 2 + _NUMBERS[:, 1]
 _PAIR = np.column_stack((_LABELS == "yes", _LABELS == "no")).astype(int)
-# What is fitted: the model, X and y.
+# By name: the model, X and y of a fit.
 MODELS = {
     "tree": (cart.DecisionTreeClassifier(), _NUMBERS, _LABELS),
     "best first": (cart.DecisionTreeRegressor(max_leaf_nodes=9), _GAPS, _TARGET),
@@ -48,13 +48,13 @@ def save_models(folder: Path) -> None:
 
 
 def predictions_of(model, X):
-    """What a model says of rows, as one array."""
+    """Predictions of a model as one array."""
     said = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
     return np.hstack(said) if isinstance(said, list) else np.asarray(said)
 
 
 def ask_everything(model, X, y):
-    """Have a model use all that it holds; errors of Python are no matter."""
+    """Make a model use all that it holds; Python exceptions are ignored."""
     models = [model, *getattr(model, "estimators_", ())]
     trees = [each for each in models if hasattr(each, "tree_")]
     questions = [

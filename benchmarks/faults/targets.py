@@ -1,4 +1,4 @@
-"""Kernels compiled for plain CPUs, x86-64-v2 and v3, give the trees of those for this one."""
+"""Kernels compiled for x86-64-v2 and v3 must give the same trees as those for this CPU."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ import forest
 from benchmarks.harness import display
 from importance import oob_permutation, shap_values, unbiased_mdi
 
-# v2 has neither AVX nor FMA, v3 both; none has AVX-512.
+# v2 has neither AVX nor FMA, v3 has both; neither has AVX-512.
 TARGETS = {
     "this CPU": {},
     "x86-64-v2": {"NUMBA_CPU_NAME": "x86-64-v2", "NUMBA_CPU_FEATURES": ""},
@@ -26,9 +26,9 @@ N_ROWS = 700
 
 
 def run(args):
-    """Fit every model once for every target; 1 if any has another byte.
+    """Fit every model once per target; 1 if any model differs in a byte.
 
-    The kernels of the plain targets are compiled anew, in a folder that is dropped at the end.
+    Kernels of the other targets are compiled anew, in a folder that is deleted at the end.
     """
     if platform.machine() not in ("x86_64", "AMD64"):
         print(f"The targets are those of x86-64, and this is {platform.machine()}.")
@@ -46,14 +46,14 @@ def run(args):
 
 
 def digests(target, folder, names):
-    """What a process whose kernels are for a target makes of the models: a digest of each.
+    """Digests of models that are fitted in a process whose kernels are compiled for a target.
 
     Parameters
     ----------
     target : dict
-        Of variables that name it; for none of them the user's kernels are taken.
+        Environment variables that select it; with none, the user's own kernels are used.
     folder : str
-        Where kernels are kept.
+        Where kernels are cached.
     names : list of str
         Keys of MODELS.
 
@@ -69,7 +69,7 @@ def digests(target, folder, names):
     return dict(line.rsplit("\t", 1) for line in done.stdout.splitlines())
 
 
-# --------------------------------------------------------------------- models, and what they hold
+# ---------------------------------------------------------------------- models and their digests
 
 
 def _tables():
@@ -81,7 +81,7 @@ def _tables():
 
 
 def _fit(kind, classes=None, holes=0.0, has_weights=False, is_sparse=False, **params):
-    """A function that fits a model to a table."""
+    """Return a function that fits a model to a table."""
 
     def fit():
         rng, X, y = _tables()
@@ -121,7 +121,7 @@ MODELS = {
 
 
 def digest(model, X, y):
-    """A digest of all that a model holds and says."""
+    """A digest of everything that a model holds and computes."""
     arrays = []
     trees = getattr(model, "estimators_", [model])
     for tree in trees:
@@ -137,7 +137,7 @@ def digest(model, X, y):
 
 
 def main():
-    """Say the digests of some models, a line each."""
+    """Print the digests of some models, one line each."""
     warnings.simplefilter("ignore")
     for name in sys.argv[1:]:
         print(name, digest(*MODELS[name]()), sep="\t", flush=True)

@@ -1,4 +1,4 @@
-"""A process that loads damaged models, one for each line it is given, and says how each ended.
+"""A process that loads damaged models, one per line of its input, and prints how each ended.
 
 `python -m benchmarks.faults.worker FOLDER`; lines are `KIND MODEL SEED`.
 """
@@ -17,8 +17,8 @@ from benchmarks.faults.saved_models import MODELS, ask_everything, predictions_o
 from cart.files import DamagedModelError
 from forest import load
 
-# Bytes beside those that the process has at first: a load that asks for more has a MemoryError.
-# (Python's unpickler fills as many as a damaged pickle says before it looks at what they are for.)
+# Bytes beyond those of the process at its start: loads that ask for more get a MemoryError.
+# (Python's unpickler allocates what a damaged pickle says before it looks at what it is for.)
 MEMORY = 1 << 30
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden" / "pickles"
 
@@ -31,7 +31,7 @@ def main():
     for name, (_, X, _) in MODELS.items():
         model = load(folder / f"{name}.file", mmap=False)
         expected[name] = predictions_of(model, X)
-        ask_everything(model, *MODELS[name][1:])  # kernels are compiled now
+        ask_everything(model, *MODELS[name][1:])  # compiles the kernels
     most = psutil.Process().memory_info().vms + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     print("ready", flush=True)
@@ -41,7 +41,7 @@ def main():
 
 
 def _try_one(folder, kind, name, seed, expected):
-    """How a damaged model ended: "same", "other", "refused", or another error by its name."""
+    """How a damaged model ended: "same", "other", "refused", or the name of another error."""
     rng = np.random.default_rng(seed)
     if kind == "old pickles":
         name = sorted(path.stem for path in GOLDEN.glob("*.pkl"))[seed % 18]

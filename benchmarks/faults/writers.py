@@ -1,5 +1,4 @@
-"""Processes that compile into an empty folder and are killed at random moments: what comes next is
-right."""
+"""Kill processes that compile into an empty folder at random moments; later ones must be right."""
 
 import os
 import subprocess
@@ -16,7 +15,7 @@ from cart.jit.notice import TEXT
 SEED = 38
 N_KILLED, N_PAIRS = 50, 10
 N_KERNELS = 12
-TIMEOUT = 120.0  # seconds of a process
+TIMEOUT = 120.0  # seconds per process
 KERNEL = """
 @entry_kernel
 def run_{i}(values):
@@ -38,7 +37,7 @@ print(found == [6.0 * i for i in range(%d)], compiled)
 
 
 def run(args):
-    """Kill writers, and start two at once; 1 if a process that follows is wrong, fails or hangs."""
+    """Kill writers, and start two at once; 1 if a later process is wrong, fails or hangs."""
     rng = np.random.default_rng(SEED)
     n_killed, n_pairs = (5, 2) if args.quick else (N_KILLED, N_PAIRS)
     with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +70,7 @@ def _write_package(folder):
 
 
 def _start(folder, name):
-    """A process that is about to call the kernels, which are kept in a folder of that name."""
+    """A process that is about to call the kernels, which are cached in a folder of that name."""
     path = os.pathsep.join([folder, os.getcwd()])
     own = {"NUMBA_CACHE_DIR": os.path.join(folder, name), "PYTHONPATH": path}
     return subprocess.Popen(
@@ -81,7 +80,7 @@ def _start(folder, name):
 
 
 def _end(process):
-    """Is what it says right, without a complaint? And how many kernels has it compiled?"""
+    """Whether a process ends with right results and no complaint; how many kernels it compiled."""
     try:
         said, errors = process.communicate(timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
@@ -89,14 +88,14 @@ def _end(process):
         process.communicate()
         return False, 0
     words = said.split()
-    notice = TEXT.partition("{")[0]  # that compiling takes a while
+    notice = TEXT.partition("{")[0]  # says that compiling takes a while
     complaints = [line for line in errors.splitlines() if not line.startswith(notice)]
     is_right = process.returncode == 0 and not complaints and words[-2:-1] == ["True"]
     return is_right, int(words[-1]) if is_right else 0
 
 
 def _time(folder, name):
-    """Seconds that the kernels take which are not there."""
+    """Seconds that the kernels take if none is cached."""
     with _start(folder, name) as process:
         process.stdout.readline()
         start = perf_counter()

@@ -1,1 +1,1 @@
-"""What speed is made of: kernel families, phases of growth, the start of a process."""
+"""Components of speed: kernel families, phases of growth, the start of a process."""

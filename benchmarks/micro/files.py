@@ -1,4 +1,4 @@
-"""Saving and loading a forest: seconds by model file and by pickle, and memory of the load."""
+"""Saving and loading a forest: seconds by model file and by pickle, and memory of a load."""
 
 import pickle
 import subprocess
@@ -15,8 +15,8 @@ import forest
 from benchmarks.harness import results
 
 LOAD_BAR, SAVE_BAR = 0.05, 0.5  # seconds
-# A process of its own: the load, and by how much its memory of its own, and all of it, grew. The
-# libraries that read files come into memory with a small model before.
+# A separate process: it loads the model and prints by how much its unshared memory, and its whole
+# memory, grew. Loading a small model first brings in the libraries that read files.
 PROGRAM = """
 import sys
 import psutil
@@ -31,7 +31,7 @@ print(after.uss - before.uss, after.rss - before.rss)
 
 
 def run(args):
-    """Print the times of both kinds of forest."""
+    """Print the times for both kinds of forest."""
     n_rows, n_trees, repeats = (10_000, 10, 3) if args.quick else (100_000, 100, 7)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 10)).astype(np.float32)

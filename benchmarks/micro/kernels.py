@@ -1,7 +1,7 @@
-"""The kernels benchmark: nanoseconds per element of every family of kernels, in seconds.
+"""The kernels benchmark: nanoseconds per element for every family of kernels; takes seconds.
 
-A change to a kernel is judged by it before any suite is run: once in the old checkout and once in
-the new, in turn. What an element is stands beside each family.
+Use it to judge a change to a kernel before any suite is run: alternately in the old checkout and in
+the new. Each family says what its element is.
 """
 
 from functools import partial
@@ -22,7 +22,7 @@ from forest.estimators.forests import RandomForestClassifier, RandomForestRegres
 N_ROWS, N_FEATURES = 100_000, 20
 NODES = (64, 4096)  # rows of the nodes that are searched
 REPEATS = 7
-# Families met in a node: the phase of `benchmarks.micro.phases` that is theirs.
+# Families used in a node: the corresponding phase of `benchmarks.micro.phases`.
 IN_A_NODE = {
     "gather": ("gather", "codes of a node's rows along a feature: row"),
     "screen": ("screen", "single-precision bound of a node's cuts: row"),
@@ -34,7 +34,7 @@ IN_A_NODE = {
 
 
 def run(args):
-    """Time every family that has the text of --only in its name."""
+    """Time every family whose name contains the text of --only."""
     X, y = make_classification(N_ROWS, N_FEATURES, n_informative=10, random_state=0)
     X = X.astype(np.float32)
     families = {
@@ -62,7 +62,7 @@ def run(args):
 
 
 def _time(call, n_elements):
-    """Nanoseconds per element: the median after a call that may compile."""
+    """Nanoseconds per element: the median of calls after a first one, which may compile."""
     times = []
     for _ in range(REPEATS + 1):
         start = perf_counter()
@@ -81,7 +81,7 @@ def _encode(X):
     return encode(Columns(X), n_jobs=1)
 
 
-_measured = {}  # nodes of so many rows: nanoseconds of the phases
+_measured = {}  # by number of rows of the nodes: nanoseconds of the phases
 
 
 def _in_a_node(X, y, name):
@@ -93,7 +93,7 @@ def _in_a_node(X, y, name):
 
 
 def _grow(X, y):
-    """Whole trees: what the families make together."""
+    """Whole trees: the families taken together."""
     n_rows, target = 20_000, X[:, 0] + X[:, 1] * X[:, 2]
     visits = n_rows * N_FEATURES
     models = {

@@ -1,9 +1,9 @@
-"""The phases benchmark: nanoseconds that the growth of class counts spends per visit, by phase.
+"""The phases benchmark: nanoseconds per visit of each phase of growth with class counts.
 
 A visit is one row met by one candidate feature in one node. Nodes are random rows of a table of
-100,000 x 20, so that codes are gathered from where the caches do not hold them; every feature is
-screened as the first of its node is, with no cut to beat. The floor is the reading of as many codes
-at random.
+100,000 x 20, so that codes are mostly gathered from outside the caches. Every feature is screened
+like the first of its node, with no cut to beat. The floor is the time of reading as many codes at
+random.
 """
 
 from functools import partial
@@ -31,11 +31,11 @@ from cart.splitting.splitter import Bounds
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 
-FREE = Monotony(0, Bounds(-np.inf, np.inf))  # of constraints
-NONE = np.uint32(0xFFFFFFFF)  # is missing
+FREE = Monotony(0, Bounds(-np.inf, np.inf))  # without constraints
+NONE = np.uint32(0xFFFFFFFF)  # code of a missing value: there are none
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 62000)
 QUICK_SIZES = (8, 64, 512, 16384)
-VISITS = 2_000_000  # of a measurement
+VISITS = 2_000_000  # per measurement
 REPEATS = 3
 FLOOR, GATHER, SCREEN, SORT, SUM, CHOOSE, DIVIDE = range(7)
 PHASES = ("floor", "gather", "screen", "sort", "sum", "choose", "divide")
@@ -46,7 +46,7 @@ def run(args):
     n_classes = 2
     X, y = make_classification(100_000, 20, n_informative=10, random_state=0)
     X = X.astype(np.float32)
-    encode(Columns(X[:9]))  # compiles
+    encode(Columns(X[:9]))  # compiles the kernels
     start = perf_counter()
     encoded = encode(Columns(X))
     encoding = (perf_counter() - start) / X.size * 1e9
@@ -82,7 +82,7 @@ def table(content):
 
 
 def measure(encoded, y, n, n_classes):
-    """Nanoseconds per visit of each phase, from the times of ever more of them."""
+    """Nanoseconds per visit of each phase: differences between runs of ever more phases."""
     rng = np.random.default_rng(0)
     counts = np.bincount(rng.integers(0, len(y), len(y)), minlength=len(y))
     in_bag = np.flatnonzero(counts)
@@ -102,7 +102,7 @@ def measure(encoded, y, n, n_classes):
     times = []
     for last in range(len(PHASES)):
         taken = []
-        for _ in range(REPEATS + 1):  # the first may compile
+        for _ in range(REPEATS + 1):  # the first one may compile
             mine = words.astype(np.uint32)
             start = perf_counter()
             call(mine, last)
@@ -115,7 +115,7 @@ def measure(encoded, y, n, n_classes):
 
 @entry_kernel
 def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, words, last):
-    """Go through the phases up to `last` in one node and feature after the other."""
+    """Run the phases up to `last` in one node and feature after another."""
     found = 0
     n_nodes = words.shape[0] // n
     for r in range(repeats):

@@ -1,4 +1,4 @@
-"""The startup benchmark: seconds of compilation, and of a process until its forest is fitted."""
+"""The startup benchmark: seconds of compilation, and from process start to a fitted forest."""
 
 import os
 import subprocess
@@ -16,9 +16,9 @@ OTHER_KINDS = tuple(
     for parameter in ("max_leaf_nodes=50", "categorical_features=[0, 1]")
     for kind in KINDS
 )
-COMPILE_BAR, START_BAR = 15.0, 0.6  # seconds; the second beyond PEER_IMPORT
+COMPILE_BAR, START_BAR = 15.0, 0.6  # seconds; the second in excess of PEER_IMPORT
 PEER_IMPORT = "import sklearn.ensemble"
-# A process of its own: a forest on 500 x 10, two columns in steps of a tenth.
+# A separate process: a forest on 500 x 10, with two columns rounded to tenths.
 PROGRAM = """
 from time import perf_counter
 import numpy as np
@@ -36,7 +36,7 @@ print(*times, flush=True)
 
 
 def run(args):
-    """Time first fits, with nothing compiled before and with everything."""
+    """Time first fits, with nothing compiled and with everything compiled."""
     repeats = 1 if args.quick else 5
     rows = []
     with display.progress(len(KINDS) * (2 + 2 * repeats) + len(OTHER_KINDS)) as step:
@@ -73,7 +73,7 @@ def table(content):
 
 
 def _bar(row):
-    """The cells of a bar, and whether it is reached."""
+    """The bar as text, and whether it is reached."""
     if row["bar"] is None:
         return "-", "-"
     return display.seconds(row["bar"]), "yes" if row["ours"] <= row["bar"] else "no"
@@ -86,14 +86,14 @@ def _compilation(kind):
 
 
 def compilation(kind, root=results.ROOT):
-    """Seconds that the very first fit in a checkout takes longer than the same fit again."""
+    """Seconds that the very first fit in a checkout takes longer than the second."""
     with TemporaryDirectory() as empty:
         _, (first, second) = _launch(_fits(kind, 2), {"NUMBA_CACHE_DIR": empty}, root)
     return first - second
 
 
 def launch_fit(kind, root):
-    """Seconds from the start of a process to its fitted forest, in a checkout."""
+    """Seconds from process start to a fitted forest, in a checkout."""
     return _launch(_fits(kind, 1), root=root)[0]
 
 
@@ -116,12 +116,12 @@ def _fits(kind, fits):
 
 
 def _launch(program, environment=None, root=results.ROOT):
-    """Seconds from the start of a process to its first line, and what that says."""
+    """Seconds from process start to the first line of output, and the numbers in it."""
     start = perf_counter()
     with subprocess.Popen(
         [sys.executable, "-c", program],
         cwd=root,
-        # As installed packages have it, bytecode may be kept, whatever the shell says.
+        # Allow bytecode to be cached, as for installed packages, whatever the shell says.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(environment or {})},
         stdout=subprocess.PIPE,
         text=True,

@@ -1,1 +1,1 @@
-"""Small faults put into a copy of the code, one at a time: does a test that is near see each?"""
+"""Mutation testing: small faults in a copy of the code, one at a time, and the nearest tests."""

@@ -1,4 +1,4 @@
-"""The faults: where a source can be changed by one, and how."""
+"""Mutations: where one change can be made in a source, and what it is."""
 
 import ast
 import copy
@@ -16,14 +16,14 @@ COMPARISONS = {
 }
 ARITHMETIC = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 EXTREMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
-# What is left as it is: words for people, and what is checked before any work.
+# Left as they are: words for people, and checks that precede any work.
 UNTOUCHED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.Import, ast.ImportFrom)
 
 
 class Mutation(NamedTuple):
-    """One change of a source: its characters from `start` up to `end` become `text`.
+    """One change of a source: the characters from `start` to `end` become `text`.
 
-    `line` is the first of the statement.
+    `line` is the first line of the statement.
     """
 
     line: int
@@ -39,21 +39,22 @@ class Mutation(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Before and after, on one line."""
+        """The code before and after, on one line."""
         return " ".join(f"{self.before}  ->  {self.text}".split("\n"))
 
 
 def mutations(source: str) -> list[Mutation]:
-    """All changes of a source, in the order of its lines.
+    """All mutations of a source, in the order of its lines.
 
-    Comparisons get or lose their "equal", sums become differences, `and` becomes `or`, `min` `max`,
-    indices and other numbers grow by one (floats: by one half, if they are smaller than that
-    double), truth is reversed, and statements that write or call are left out.
+    Comparisons gain or lose their "equal", sums become differences, `and` becomes `or`, `min`
+    becomes `max` (and vice versa), indices and integers grow by one, floats by one half of their
+    value (0.0 becomes 1.0), truth values are negated, and statements that write or call are left
+    out.
 
     Parameters
     ----------
     source : str
-        Of a module.
+        The text of a module.
 
     Returns
     -------
@@ -78,7 +79,7 @@ def mutations(source: str) -> list[Mutation]:
 
 
 def _changes(node):
-    """Kinds of change, and the text that takes a node's place."""
+    """Kinds of change, and the text that replaces a node."""
     if isinstance(node, ast.stmt):
         if _may_be_left_out(node):
             yield "statement left out", "pass"
@@ -105,8 +106,11 @@ def _changes(node):
 
 
 def _code(tree):
-    """What is computed, with the first line of the statement that it is in: no words, hints or
-    decorators, and the places of a subscript by their subscript alone."""
+    """Nodes of computing code, with the first line of their statement.
+
+    Leaves out messages, type hints and decorators; plain indices are changed as part of their
+    subscript only.
+    """
     waiting = [(0, tree)]
     while waiting:
         line, node = waiting.pop()
@@ -133,14 +137,14 @@ def _is_plain(node):
 
 
 def _may_be_left_out(node):
-    """Does it write somewhere, or call? A name that nobody sets would be no test of tests."""
+    """Whether a statement writes somewhere or calls. Names left unset would be no test of tests."""
     if isinstance(node, ast.Assign):
         return all(isinstance(target, (ast.Subscript, ast.Attribute)) for target in node.targets)
     return isinstance(node, (ast.AugAssign, ast.Continue, ast.Break, ast.Expr))
 
 
 def _indices(node):
-    """One place further, but of a shape, which has none."""
+    """The next index, except for a shape, where it does not exist."""
     index = node.slice
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return

@@ -1,10 +1,10 @@
-"""Mutants that no test saw before: each is tried by its name, `--named`."""
+"""Mutants that no test used to kill; `--named` tries each of them."""
 
 from pathlib import Path
 
 from benchmarks.mutants.mutation import Mutation
 
-# Name: file, a piece of it that is there once, and what takes its place.
+# By name: file, a piece of it that occurs once, and its replacement.
 NAMED = {
     "Gini: the best gain is beaten by itself": (
         "cart/fast_paths/classification/impurities.py",
@@ -65,12 +65,12 @@ NAMED = {
 
 
 def named_mutations(root: Path) -> list[tuple[str, str, Mutation]]:
-    """The names, files and mutations.
+    """The named mutations with their names and files.
 
     Parameters
     ----------
     root : Path
-        Of the checkout.
+        Root of the checkout.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def named_mutations(root: Path) -> list[tuple[str, str, Mutation]]:
     Raises
     ------
     ValueError
-        Where the code has changed, and the piece is not there once.
+        If the code has changed, so that a piece does not occur exactly once.
     """
     found = []
     for name, (path, before, after) in NAMED.items():

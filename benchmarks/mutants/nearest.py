@@ -1,4 +1,4 @@
-"""The tests that are nearest to a line: those that ran it, in a run with the JIT off."""
+"""The tests nearest to a line: those that ran it, in a run with the JIT off."""
 
 import ast
 import json
@@ -13,24 +13,24 @@ from coverage import CoverageData
 
 ROOT = Path(__file__).parents[2]
 PLAIN = "@tests/plain.txt"  # pytest's arguments: the tests that run with the JIT off
-AT_MOST = 20.0  # seconds of processor time of the tests of a mutant, as the map knows them
-FRESH = 0.01  # seconds that the shortest test takes, set-up and all
+AT_MOST = 20.0  # seconds of processor time for the tests of a mutant, according to the map
+FRESH = 0.01  # seconds that the shortest test takes, including its set-up
 
 
 class Map(NamedTuple):
-    """What the tests ran, and how long each took (seconds of processor time, by its name)."""
+    """Lines that the tests ran, and the processor time in seconds of each test by name."""
 
     data: CoverageData
     times: dict[str, float]
 
     @classmethod
     def kept(cls, folder: Path) -> "Map":
-        """The map of a folder, made if it is not there: some minutes.
+        """The map in a folder; if there is none, it is made, which takes some minutes.
 
         Raises
         ------
         RuntimeError
-            Where a test fails before anything is changed.
+            If a test fails on the unchanged code.
         """
         data, times = (folder / name for name in ("coverage", "times.json"))
         if not times.exists():
@@ -40,21 +40,21 @@ class Map(NamedTuple):
         return cls(found, json.loads(times.read_text()))
 
     def tests_of(self, path: str, line: int) -> list[str]:
-        """The tests that ran a line, nearest first, AT_MOST seconds of them.
+        """The tests that ran a line, nearest first, up to AT_MOST seconds.
 
         Parameters
         ----------
         path : str
-            Of a module, from the checkout on.
+            Of a module, relative to the checkout.
         line : int
-            First line of a statement. One that runs at import is asked for by the names that it
-            binds: the tests of lines that use them.
+            First line of a statement. For a statement that runs at import, the tests are those of
+            the lines that use the names it binds.
 
         Returns
         -------
         list of str
-            Names of tests: the mirror of the module's wing before other folders, one case of every
-            test function before the second of any, quick ones before slow.
+            Names of tests: one case of every test function before the second of any, those in the
+            mirror of the module's wing before other folders, quick ones before slow.
         """
         by_line = self.data.contexts_by_lineno(str(ROOT / path))
         names = _tests(by_line.get(line, ()), self.times)
@@ -78,7 +78,7 @@ class Map(NamedTuple):
 
 
 def _make(data, times):
-    """Run all tests of PLAIN once, each a context."""
+    """Run all tests of PLAIN once, each as a coverage context."""
     environment = plain_environment() | {"COVERAGE_FILE": str(data), "CARTWOOD_TIMES": str(times)}
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "benchmarks.mutants.patience"]
     command += ["--cov", "--cov-context=test", "--cov-report=", PLAIN]
@@ -89,12 +89,12 @@ def _make(data, times):
 
 
 def plain_environment():
-    """Variables of a process with the JIT off."""
+    """Environment variables of a process with the JIT off."""
     return {"NUMBA_DISABLE_JIT": "1"}
 
 
 def _tests(contexts, times):
-    """Names of tests. What ran in the set-up of one may be asked of by any of its module."""
+    """Names of tests; what ran in a set-up counts for all tests of its module."""
     names = set()
     for context in contexts:
         name, _, phase = context.rpartition("|")
@@ -107,7 +107,7 @@ def _tests(contexts, times):
 
 
 def _users(path, line):
-    """Lines of a module that use the names which a statement of it binds."""
+    """Lines of a module that use the names bound by the statement at `line`."""
     tree = ast.parse(path.read_text())
     made = {
         name.id

@@ -1,11 +1,11 @@
-"""A plugin of pytest: notes how long tests take, and ends those that take far longer than before.
+"""A pytest plugin that records how long tests take, and ends those that take far longer.
 
     pytest -p benchmarks.mutants.patience
 
-CARTWOOD_TIMES names a file: it is written if it is not there, and otherwise says what each test
-took. A test that needs more than ten times as much processor time as that loops, and one that has
-not ended after a far longer time on the clock waits for ever: the process ends with the status
-ENDLESS. (Processor time, since the machine may be busy with something else.)
+CARTWOOD_TIMES names a file. If it does not exist, it is written; otherwise it says how long each
+test took before. A test that needs more than ten times that processor time loops; one that has not
+ended after a far longer time on the clock waits forever. In both cases the process ends with the
+status ENDLESS. (Processor time is used because the machine may be busy with something else.)
 """
 
 import json

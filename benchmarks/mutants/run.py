@@ -1,8 +1,8 @@
-"""Sixty mutants, drawn by a stated seed, and which of them the nearest tests kill.
+"""Draw mutants by a given seed, and report which of them the nearest tests kill.
 
-A mutant is a copy of the code with one small change. The tests that ran the changed line are asked,
-first with the JIT off, where they take seconds; those of a survivor then with the JIT on, compiled
-anew. Results are kept as lines of JSON, and a run goes on from them.
+A mutant is a copy of the code with one small change. The tests that ran the changed line are run
+first with the JIT off, where they take seconds; for a survivor then with the JIT on, compiled anew.
+Results are saved as lines of JSON, from which an interrupted run continues.
 """
 
 import json
@@ -28,11 +28,11 @@ from benchmarks.mutants.named import named_mutations
 from benchmarks.mutants.nearest import ROOT, Map, plain_environment
 from benchmarks.mutants.patience import ENDLESS
 
-LIMIT = 120  # seconds of processor time of a mutant
+LIMIT = 120  # seconds of processor time per mutant
 BYTES = 8 * 2**30  # of address space
 COPIED = ("benchmarks", "cart", "cartwood", "forest", "importance", "tests", "pyproject.toml")
 GOAL = 0.9
-# What is drawn from, equally often each: files, or folders with all that is in them.
+# Parts to draw from equally often: files, or folders with everything in them.
 PARTS = {
     "criteria": (
         "cart/splitting/class_criteria.py",
@@ -60,7 +60,7 @@ PARTS = {
         "importance/shap",
     ),
 }
-PLAIN = "survives, JIT off"  # not yet asked with the JIT on
+PLAIN = "survives, JIT off"  # not yet tried with the JIT on
 KILLED = ("killed, JIT off", "endless, JIT off", "killed, JIT on")
 
 
@@ -73,7 +73,7 @@ class Mutant(NamedTuple):
 
     @property
     def key(self):
-        """What tells it from others."""
+        """A text that identifies the mutant."""
         change = self.mutation
         return f"{self.path}:{change.line}:{change.start} {change.kind}: {change.words}"
 
@@ -107,7 +107,7 @@ def run(args):
 
 
 def draw(seed: int, n: int) -> list[Mutant]:
-    """Mutants by a seed, of each part equally many: the first of more are those of fewer.
+    """Draw mutants, equally many from each part; a larger n extends the draw of a smaller one.
 
     Parameters
     ----------
@@ -137,28 +137,28 @@ def _mutants_of(part):
 
 def _sources(place):
     found = [place] if place.suffix else sorted(place.rglob("*.py"))
-    return [path for path in found if path.stem != "plots"]  # how things look
+    return [path for path in found if path.stem != "plots"]  # plots: tests do not see their looks
 
 
 def judge(mutant: Mutant, the_map: Map, folder: Path, before: dict, is_quick: bool) -> dict:
-    """Ask the nearest tests of a mutant.
+    """Run the nearest tests on a mutant.
 
     Parameters
     ----------
     mutant : Mutant
     the_map : Map
     folder : Path
-        Where kernels of mutants are kept, so that those it leaves alone are compiled once.
+        Where the kernels of mutants are cached, so that unchanged ones are compiled once.
     before : dict
-        What was found, if it survived with the JIT off; else empty.
+        The earlier result if it survived with the JIT off; otherwise empty.
     is_quick : bool
-        Is it asked for with the JIT off alone?
+        Whether to try it only with the JIT off.
 
     Returns
     -------
     dict
-        "end": one of KILLED; "survives"; "survives, out of time"; PLAIN, where the JIT was off
-        alone; "no test runs it". "by": the test that failed. "tests": how many were asked.
+        "end": one of KILLED; "survives"; "survives, out of time"; PLAIN, if only tried with the JIT
+        off; or "no test runs it". "by": the test that failed. "tests": how many were chosen.
         "seconds": of processor time.
     """
     tests = the_map.tests_of(mutant.path, mutant.mutation.line)
@@ -179,7 +179,7 @@ def judge(mutant: Mutant, the_map: Map, folder: Path, before: dict, is_quick: bo
                 end = "endless, JIT off" if status == ENDLESS else "killed, JIT off"
         if end == PLAIN and not is_quick:
             compiled = {"NUMBA_CACHE_DIR": str(folder / "kernels")}
-            modules = _modules(tests, mutant.path)  # with what is too slow for plain Python
+            modules = _modules(tests, mutant.path)  # including tests too slow for plain Python
             status, by = _ask(place, modules, compiled, LIMIT - spent - _children_time())
             end = "killed, JIT on" if status else "survives"
             end = "survives, out of time" if status is None else end
@@ -188,7 +188,7 @@ def judge(mutant: Mutant, the_map: Map, folder: Path, before: dict, is_quick: bo
 
 
 def _modules(tests, path):
-    """The modules of the nearest tests: those that mirror the wing of a file, or else all."""
+    """The modules of the nearest tests: those in the mirror of the file's wing, or else all."""
     modules = dict.fromkeys(test.partition("::")[0] for test in tests)
     wing = "tests/" + path.rpartition("/")[0]
     return [name for name in modules if name.startswith(wing)] or list(modules)
@@ -200,7 +200,7 @@ def _children_time():
 
 
 def _ask(place, tests, variables, seconds):
-    """Run tests on a copy: pytest's status (None: out of time) and the test that failed."""
+    """Run tests on a copy; return pytest's status (None: out of time) and the test that failed."""
     names = Path(place) / "nearest.txt"
     names.write_text("\n".join(tests))
     command = [sys.executable, "-W", "ignore", "-m", "pytest", "-x", "-q", "-n", "0", "--tb=no"]
@@ -212,17 +212,17 @@ def _ask(place, tests, variables, seconds):
 
     environment = os.environ | {"PYTHONPATH": place} | variables
     said = Path(place) / "said.txt"
-    with said.open("w") as file:  # no pipe, which processes of tests would hold open
+    with said.open("w") as file:  # not a pipe, which child processes would keep open
         process = subprocess.Popen(
             command, cwd=place, env=environment, preexec_fn=limit, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=file, stderr=file,
         )  # fmt: skip
         status = process.wait()
-    with suppress(ProcessLookupError):  # what it has begun, and left
+    with suppress(ProcessLookupError):  # child processes that it has left behind
         os.killpg(process.pid, signal.SIGKILL)
     lines = said.read_text(errors="replace").splitlines()
     failed = [line for line in lines if line.startswith(("FAILED ", "ERROR tests"))]
-    if status in (3, 4, 5) and not failed:  # pytest's own errors, and tests that are not there
+    if status in (3, 4, 5) and not failed:  # errors of pytest itself, and missing tests
         raise RuntimeError("\n".join(lines[-20:]))
     if status in (-signal.SIGXCPU, -signal.SIGKILL) and not failed:
         return None, ""

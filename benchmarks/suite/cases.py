@@ -12,17 +12,17 @@ TWO = (2,)
 
 
 class Case(NamedTuple):
-    """Work that all sides do."""
+    """One piece of work that all sides do."""
 
     name: str
     data: str  # see `_load`
     task: str
     params: dict  # see `peers.models.create`
-    fit_bar: float | None = None  # least ratio to scikit-learn's time
+    fit_bar: float | None = None  # how many times faster than scikit-learn ours should be
     predict_bar: float | None = None
-    has_ties: bool = False  # equally good splits, where trees may differ (see the identity matrix)
-    jobs: tuple = (1, 2)  # threads to choose from; large tables always take two
-    is_scaling: bool = False  # of time against rows, trees or threads
+    has_ties: bool = False  # has equally good splits, where trees may differ
+    jobs: tuple = (1, 2)  # numbers of threads to choose from; large tables always take two
+    is_scaling: bool = False  # for time against rows, trees or threads
 
     @property
     def is_exact(self):
@@ -52,7 +52,7 @@ def _load(name, task):
 
 
 def _rows(n):
-    """So many rows to fit on: a quarter more are made, to be held out."""
+    """Number of rows to make so that n are left to fit on when a quarter is held out."""
     return -(-4 * n // 3)
 
 
@@ -131,8 +131,8 @@ SCALING = tuple(
         for trees in (1, 3, 10, 30, 100, 300)
     ]
     + [
-        # A second thread, of a forest of the usual size. By its name it is a point of neither line
-        # of the plot, over rows or over trees (see `benchmarks.suite.plots`).
+        # For the effect of a second thread on a forest of the usual size. Its name keeps it out of
+        # the plot's lines over rows and over trees (see `benchmarks.suite.plots`).
         Case(
             "scaling: 100 trees on 100,000 samples", BINARY, "classification", _params("gini"),
             is_scaling=True,
@@ -140,7 +140,7 @@ SCALING = tuple(
     ]
 )  # fmt: skip
 
-# In three minutes there is no time to choose the better number of threads.
+# Within three minutes there is no time to choose the better number of threads.
 QUICK = (
     Case("iris", "iris", "classification", _params("gini"), 18, 6, jobs=(1,)),
     Case("breast_cancer", "breast_cancer", "classification", _params("gini"), 9, 6, jobs=(1,)),

@@ -1,4 +1,4 @@
-"""The plots of the suite: ratios to scikit-learn, score beside speed, time as the work grows."""
+"""The plots of the suite: ratios to scikit-learn, scores against speed, time as the work grows."""
 
 from itertools import cycle
 
@@ -25,12 +25,12 @@ COLORS = dict(
 
 
 def draw(rows):
-    """Draw and keep the plots.
+    """Draw and save the plots.
 
     Parameters
     ----------
     rows : list of dict
-        Results, with their case under "what".
+        Results, each with its case under "what".
 
     Returns
     -------
@@ -90,7 +90,7 @@ def _ratios(rows):
 
 
 def _scores(rows):
-    """Score on held-out rows against the time of a fit, a panel per case."""
+    """Score on held-out rows against the time of a fit, one panel per case."""
     n_columns = 4
     n_lines = -(-len(rows) // n_columns)
     figure = Figure(figsize=(12, 2.6 * n_lines), layout="constrained")

@@ -1,7 +1,7 @@
-"""The race benchmark: this checkout against another one, on the suite's cases and at the start.
+"""The race benchmark: this checkout against another one, on the suite's cases and at startup.
 
-Every measurement is a process of its own. In each round the other checkout, the other checkout
-again, and this one have their turn: what the other differs from itself is noise.
+Every measurement is a separate process. In each round the other checkout, the other checkout again,
+and this one take turns: the difference of the other checkout from itself is noise.
 """
 
 import json
@@ -21,12 +21,12 @@ from benchmarks.suite.peers import environment
 from benchmarks.suite.run import OURS, write_table
 
 ROUNDS = 3
-ALLOWED = 0.03  # more time, beyond the noise
+ALLOWED = 0.03  # relative increase beyond the noise
 WHAT = ("fit", "predict", "memory")
 
 
 def run(args):
-    """Race all cases that have the text of --only in their name, then the start."""
+    """Race all cases whose name contains the text of --only, then startup."""
     other = Path(args.against).resolve()
     if not (other / "cart").is_dir():
         raise DataError(f"{other} is no checkout of Cartwood.")

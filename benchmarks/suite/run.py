@@ -1,7 +1,7 @@
-"""The benchmark suite: our forests against scikit-learn's and other peers', case by case.
+"""The benchmark suite: our forests against those of scikit-learn and other peers, case by case.
 
-Every measurement is a process of its own. In each round all sides have their turn; the first round
-tries one thread and two, the others take the better one.
+Every measurement is a separate process. In each round all sides take turns. The first round tries
+one thread and two; later rounds use the better number.
 """
 
 import json
@@ -22,18 +22,18 @@ from benchmarks.suite.peers import environment
 from benchmarks.suite.peers.registry import BY_NAME, OURS, PEERS, REFERENCE
 
 ROUNDS = 3
-MORE_ROUNDS = 7  # of short fits: what else the machine does weighs more there
+MORE_ROUNDS = 7  # of short fits, which other work of the machine disturbs more
 SHORT = 10.0  # seconds
 PATIENCE = 900.0  # seconds of one measurement
-# A side that is measured once is stopped when it took so much longer than scikit-learn; not before
+# A side that is measured once is stopped after this many times scikit-learn's time, but not before
 # so many seconds.
 TOO_SLOW, NOT_BEFORE = 2.0, 60.0
-SLOW_START = 90.0  # more for those that compile in every process
+SLOW_START = 90.0  # additional seconds for sides that compile in every process
 N_COMPARED = 10  # trees of either side
 
 
 def run(args):
-    """Measure all cases; results are kept case by case, so that a run may be interrupted."""
+    """Measure all cases; results are saved after each case, so that a run may be interrupted."""
     chosen = QUICK if args.quick else CASES + SCALING
     chosen = [case for case in chosen if args.only in case.name]
     names = args.peers.split(",") if args.peers else [peer.name for peer in PEERS]
@@ -69,7 +69,7 @@ def run(args):
 
 
 def table(content):
-    """Ours against scikit-learn, with the bars."""
+    """Table of ours against scikit-learn, with the bars."""
     rows = []
     for row in _known(content):
         case, ours, peer = row["what"], row["sides"].get(OURS, {}), row["sides"].get(REFERENCE, {})
@@ -97,7 +97,7 @@ def table(content):
 
 
 def peer_table(content):
-    """Fits of all sides, with their score on held-out rows."""
+    """Table of the fits of all sides, with their scores on held-out rows."""
     names = [
         peer.name for peer in PEERS if any(peer.name in row["sides"] for row in content["rows"])
     ]
@@ -119,7 +119,7 @@ def peer_table(content):
 
 
 def sizes_table(content):
-    """Memory and sizes of ours and scikit-learn's."""
+    """Table of memory and sizes of ours and scikit-learn's."""
     rows = []
     for row in _known(content):
         ours, peer = row["sides"].get(OURS, {}), row["sides"].get(REFERENCE, {})
@@ -148,7 +148,7 @@ def sizes_table(content):
 
 
 def scaling_table(content):
-    """Time as rows and trees grow, and what a second thread brings."""
+    """Table of times as rows and trees grow, and of the gain from a second thread."""
     rows = []
     for row in _known(content):
         if not row["what"].is_scaling:
@@ -177,13 +177,13 @@ ALL_CASES = {case.name: case for case in (*CASES, *SCALING, *QUICK)}
 
 
 def _known(content):
-    """Rows whose case is still one of ours, with the case."""
+    """Rows whose case still exists, together with the case."""
     rows = [row for row in content["rows"] if row["case"] in ALL_CASES]
     return [{**row, "what": ALL_CASES[row["case"]]} for row in rows]
 
 
 def _in_order(kept):
-    """The rows of cases that are still ours, in the order of the cases."""
+    """The rows of cases that still exist, in the order of the cases."""
     return [kept[name] for name in ALL_CASES if name in kept]
 
 
@@ -207,7 +207,7 @@ def _milliseconds(seconds):
 
 
 def _commands(names, is_quick):
-    """How to start each peer, and why the others cannot be."""
+    """Commands that start the peers, and why the others cannot be started."""
     commands, absent = {}, {}
     for name in names:
         if is_quick and not BY_NAME[name].starts_soon:
@@ -221,8 +221,10 @@ def _commands(names, is_quick):
 
 
 def _asked(case, commands):
-    """The commands of the sides that have a part in the case: how time grows is asked of those only
-    that are measured in every round."""
+    """The commands of the sides that take part in a case.
+
+    In scaling cases these are only the sides that are measured in every round.
+    """
     return {
         name: command
         for name, command in commands.items()
@@ -231,7 +233,7 @@ def _asked(case, commands):
 
 
 def _measure(case, commands, n_rounds):
-    """All sides of one case."""
+    """Measure all sides of one case."""
     with TemporaryDirectory() as folder:
         n_features = write_table(case, Path(folder))
         found, best = {name: [] for name in commands}, {}
@@ -275,7 +277,7 @@ def _measure(case, commands, n_rounds):
 
 
 def _longest_fit(found):
-    """Seconds of the longest fit of the sides that are measured again and again."""
+    """Seconds of the longest fit among the sides that are measured in every round."""
     again = (rounds for name, rounds in found.items() if BY_NAME[name].repeats)
     fits = (each["fit"] for rounds in again for tried in rounds for each in tried.values())
     return max(fits, default=np.inf)
@@ -290,7 +292,7 @@ def write_table(case: Case, folder):
     X, X_test, y, y_test = case.load()
     for name, array in {"X": X, "y": y, "X_test": X_test, "y_test": y_test}.items():
         np.save(folder / f"{name}.npy", array)
-        array.astype(np.float64).T.tofile(folder / f"{name}.bin")  # for R: columns
+        array.astype(np.float64).T.tofile(folder / f"{name}.bin")  # for R, by column
     return X.shape[1]
 
 
@@ -335,7 +337,7 @@ def _launch(case, name, command, n_jobs, folder, n_features, patience):
 
 
 def _sum_up(rounds, n_jobs):
-    """Medians over the rounds at that number of threads, with the spread of the fits."""
+    """Medians over the rounds with that number of threads, and the times of all fits."""
     mine = [tried[n_jobs] for tried in rounds if n_jobs in tried]
     summed = {
         key: float(np.median([each[key] for each in mine]))
@@ -351,13 +353,13 @@ def _sum_up(rounds, n_jobs):
 
 
 def _fits_by_jobs(rounds):
-    """The median time of a fit with each number of threads that was tried."""
+    """Median time of a fit with each number of threads that was tried."""
     tried = sorted({n_jobs for each in rounds for n_jobs in each})
     return {n: float(np.median([each[n]["fit"] for each in rounds if n in each])) for n in tried}
 
 
 def _compare(case, folder):
-    """How many of the first trees are scikit-learn's, node for node."""
+    """Compare the first trees with scikit-learn's, node for node."""
     ours, theirs = (_read_trees(folder / f"{name}.npz") for name in (OURS, REFERENCE))
     summary = summarize([agree(a, b) for a, b in zip(ours, theirs, strict=True)])
     differ = summary["identical_trees"] < summary["trees"]

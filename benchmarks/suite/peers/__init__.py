@@ -1,1 +1,1 @@
-"""Forests of other libraries: who they are, where they are installed, and what measures them."""
+"""Forests of other libraries: which there are, where they are installed, what measures them."""

@@ -1,4 +1,4 @@
-"""Where a peer is installed: an environment of its own, made once, or the reason why not."""
+"""The environment of a peer: a separate one, made once, or the reason why there is none."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ class NotInstalled(Exception):
 
 
 def command(peer, may_install=True):
-    """What starts the process that measures a peer.
+    """The command that starts the process that measures a peer.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def command(peer, may_install=True):
     Raises
     ------
     NotInstalled
-        With the reason.
+        With the reason as its message.
     """
     if peer.language == "R":
         return [*_r(peer.name), str(HERE / "forest.R")]
@@ -43,12 +43,12 @@ def command(peer, may_install=True):
 
 def variables(checkout=ROOT):
     """Environment variables of that process."""
-    # As installed packages have it, bytecode may be kept, whatever the shell says.
+    # Allow bytecode to be cached, as for installed packages, whatever the shell says.
     return {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def _installed(name, may_install):
-    """The interpreter of the environment that environments/NAME.txt asks for."""
+    """The interpreter of the environment that environments/NAME.txt specifies."""
     wanted = HERE / "environments" / f"{name}.txt"
     digest = hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()[:8]
     folder = ENVIRONMENTS / f"{name}-{digest}"

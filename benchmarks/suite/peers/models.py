@@ -1,4 +1,4 @@
-"""What is asked of each Python library: a forest, or a tree, of full depth with those parameters.
+"""The models of each Python library: a forest, or a tree, of full depth with given parameters.
 
 This file runs in the environments of the peers: it imports one of them at a time, and numpy.
 """
@@ -8,12 +8,12 @@ from importlib import import_module
 
 import numpy as np
 
-# LightGBM's trees are bounded by their leaves, at most 2 ** 17; it makes room for all of them.
+# LightGBM's trees are bounded by their leaves, at most 2 ** 17; it allocates room for all of them.
 LIGHTGBM_LEAVES = 131_072
 
 
 def create(library, task, params, shape, n_jobs):
-    """A model that is not fitted yet.
+    """Create an unfitted model.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def create(library, task, params, shape, n_jobs):
     task : {"classification", "regression"}
     params : dict
         model ("forest" or "tree"), n_estimators, criterion, max_features (a share, "sqrt" or
-        None), max_bins (None: the library's own way).
+        None), max_bins (None: the library's default).
     shape : tuple of int
         Rows and columns of the training table.
     n_jobs : int
@@ -48,7 +48,7 @@ class Unsupported(Exception):
 
 
 def version_of(library):
-    """The version that is installed."""
+    """The installed version of a library."""
     from importlib.metadata import PackageNotFoundError, version
 
     for name in (library, f"{library}-cpu"):
@@ -60,9 +60,9 @@ def version_of(library):
 
 
 def _like_sklearn(forests, trees, has_bins, task, params, shape, n_candidates, n_jobs):
-    """Models with scikit-learn's names, of the modules `forests` and `trees`."""
+    """A model with scikit-learn's class names, from the modules `forests` and `trees`."""
     model, max_bins = params.pop("model"), params.pop("max_bins")
-    if max_bins is not None and has_bins:  # scikit-learn's is exact all the same
+    if max_bins is not None and has_bins:  # scikit-learn's forest stays exact
         params["max_bins"] = max_bins
     kind = "Classifier" if task == "classification" else "Regressor"
     if model == "tree":
@@ -76,7 +76,7 @@ def _intelex(task, params, shape, n_candidates, n_jobs):
     if params["criterion"] == "entropy":
         raise Unsupported("falls back to scikit-learn for entropy")
     if params["model"] == "tree":
-        # Its forest of one tree on all rows.
+        # A forest with one tree on all rows.
         params |= {"model": "forest", "n_estimators": 1, "bootstrap": False}
     return _like_sklearn(
         "sklearnex.ensemble", None, True, task, params, shape, n_candidates, n_jobs

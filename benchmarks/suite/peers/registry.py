@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 
 class Peer(NamedTuple):
-    """A library that is measured; what is asked of it stands in `models.py` or `forest.R`."""
+    """A library that is measured; `models.py` or `forest.R` defines its models."""
 
     name: str
     language: str  # "Python" or "R"
     installs: bool  # from environments/NAME.txt; otherwise it is in this environment, or in R
     repeats: bool  # measured in every round, not only in the first
     has_threads: bool
-    starts_soon: bool  # else a run with --quick does without it
-    note: str  # in what its forests differ from scikit-learn's
+    starts_soon: bool  # otherwise --quick leaves it out
+    note: str  # how its forests differ from scikit-learn's
 
 
 PEERS = (

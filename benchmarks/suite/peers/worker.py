@@ -1,6 +1,6 @@
 """The process that measures one library on one table: python worker.py, a task as JSON on stdin.
 
-This file runs in the environments of the peers: it needs numpy and what `models.py` asks for.
+This file runs in the environments of the peers: it needs numpy and what `models.py` imports.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ def main():
 
 
 def measure(library, task, params, n_jobs, data, keep_trees=0, only_fits=False):
-    """Fit and predict.
+    """Fit a model, predict, and measure both.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def measure(library, task, params, n_jobs, data, keep_trees=0, only_fits=False):
     data : str
         Folder of X.npy, y.npy, X_test.npy and y_test.npy.
     keep_trees : int
-        So many trees are written to the folder as LIBRARY.npz, to be compared.
+        Write this many trees to the folder as LIBRARY.npz, for comparison.
     only_fits : bool
-        True leaves out what the fitted model does and how large it is.
+        Whether to leave out predictions, score and sizes of the fitted model.
 
     Returns
     -------
@@ -61,9 +61,9 @@ def measure(library, task, params, n_jobs, data, keep_trees=0, only_fits=False):
     except models.Unsupported as reason:
         return {"unsupported": str(reason)}
     _warm(library, create(n_estimators=N_TREES_TO_WARM), task, X, y)
-    # What the warm-up has freed is the system's again, or fits would be free that find room in it.
+    # Return memory freed by the warm-up to the system; fits that reuse it would seem to need none.
     ctypes.CDLL(None).malloc_trim(0)
-    # Forget the highest memory: it is the parent's where that is higher.
+    # Reset the peak memory: it is inherited from the parent if that was higher.
     Path("/proc/self/clear_refs").write_text("5")
     before = _memory("VmRSS")
     start = perf_counter()
@@ -85,7 +85,7 @@ def measure(library, task, params, n_jobs, data, keep_trees=0, only_fits=False):
 
 
 def _examine(model, task, X, y):
-    """Predict rows that were held out; how good that is, and how large the model."""
+    """Predict held-out rows: time and score, and the size of the model."""
     found = {
         "predict": _at_best(model, lambda: _median_time(model.predict, X)),
         "score": _score(task, np.ravel(model.predict(X)), y),
@@ -99,12 +99,12 @@ def _examine(model, task, X, y):
 
 
 def _warm(library, model, task, X, y):
-    """Compile and start what is compiled and started once: not a part of any measurement."""
+    """Do everything that is compiled or started only once, so that no measurement includes it."""
     many = np.random.RandomState(0).permutation(len(X))[:N_VALUES_TO_WARM]
     rows = many[:N_ROWS_TO_WARM]
-    if task == "classification":  # of every class one
+    if task == "classification":  # at least one row of every class
         rows = np.union1d(rows, np.unique(y, return_index=True)[1])
-    if library == "cartwood":  # its kernels may be others for so many values
+    if library == "cartwood":  # many distinct values may need other kernels
         model.fit(X[many, :1], y[many])
     model.fit(X[rows], y[rows]).predict(X[rows])
     if hasattr(model, "predict_proba"):
@@ -132,7 +132,7 @@ def _median_time_of_a_row(model, X):
 
 
 def _at_best(model, measure):
-    """The least that `measure` finds, over the numbers of threads where the model has several."""
+    """The smallest result of `measure` over numbers of threads, if the model has several."""
     if "n_jobs" not in getattr(model, "get_params", dict)():
         return measure()
     n_jobs, found = model.n_jobs, []
@@ -144,7 +144,7 @@ def _at_best(model, measure):
 
 
 def _memory(name):
-    """Bytes of memory that the process holds (VmRSS), or held at most (VmHWM)."""
+    """Memory of the process in bytes: current (VmRSS) or peak (VmHWM)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (kilobytes,) = (line.split()[1] for line in lines if line.startswith(f"{name}:"))
     return 1024 * int(kilobytes)
@@ -157,7 +157,7 @@ def _score(task, predicted, y):
 
 
 def _trees_of(model):
-    """Trees with scikit-learn's node arrays, where the model has them."""
+    """Trees with scikit-learn's node arrays, if the model has them."""
     estimators = getattr(model, "estimators_", None)
     estimators = [model] if estimators is None else list(estimators)
     return [each.tree_ for each in estimators if hasattr(each, "tree_")]
@@ -171,7 +171,7 @@ def _count_nodes(model):
 
 
 def _node_bytes(model):
-    """What the trees of a fitted model hold."""
+    """Bytes that the trees of a fitted model hold."""
     try:
         return sum(
             tree.nbytes
