@@ -1,1 +1,1 @@
-"""What the documentation claims of importances, intervals, votes and categories."""
+"""Studies behind the documentation's claims on importances, intervals, votes and categories."""

@@ -1,6 +1,6 @@
-"""The benchmark of the book's tools: agreement with R's rpart, and the time that pruning takes.
+"""The benchmark of the book's tools: agreement with R's rpart, and the time of pruning.
 
-What it says of surrogates is in `book_missing` and `book_speed`.
+Surrogates are measured in `book_missing` and `book_speed`.
 """
 
 import os
@@ -18,12 +18,12 @@ from benchmarks.studies import book_missing, book_speed
 from cart import cv_prune, prune_at
 
 FOLDS, N_ALPHAS, REPEATS = 10, 5, 3
-TIME_BAR = 8.0  # how many times as fast cv_prune is to be as the loop
-MOST_SEEDS = 100  # until exact ties fall as in rpart
+TIME_BAR = 8.0  # how many times faster than the loop cv_prune should be
+MOST_SEEDS = 100  # to try until exact ties fall as in rpart
 
 
 def run(args):
-    """Compare with rpart's golden trees, race the pruning, then the missing values and speed."""
+    """Compare with rpart's golden trees, race the pruning, then run the other two studies."""
     names = sorted({path.stem for path in GOLDEN.glob("*.json")} - OTHERS)
     names = names[::4] if args.quick else names
     content = {"agreement": [], "pruning": []}
@@ -42,7 +42,7 @@ def run(args):
 
 
 def agreement_table(content):
-    """What is rpart's, case by case."""
+    """Table of what agrees with rpart, case by case."""
     return display.Table(
         "The book: agreement with rpart",
         ["golden fit", "splits", "the same", *_COLUMNS, "ties fall alike with random_state"],
@@ -64,7 +64,7 @@ def agreement_table(content):
 
 
 def pruning_table(content):
-    """The races of pruning."""
+    """Table of the pruning races."""
     return display.Table(
         "The book: pruning by cross-validation",
         ["table", "subtrees", "cv_prune", "whole tree and folds, fitted once", "", "the loop", ""],
@@ -99,7 +99,7 @@ def _digits(difference):
 
 
 def _agreement(name):
-    """How much of a golden fit is reproduced, with the seed that gives most."""
+    """How much of a golden fit is reproduced, with the seed that reproduces most."""
     case = Case(name)
     best = None
     for seed in range(MOST_SEEDS):
@@ -136,7 +136,7 @@ def _agreement_with(case, seed):
 
 
 def _races(n_rows, repeats):
-    """cv_prune against loops over scikit-learn."""
+    """Race cv_prune against loops over scikit-learn."""
     of_both = {"n_samples": n_rows, "n_features": 20, "n_informative": 8, "random_state": 0}
     return [
         _race_on(
@@ -173,7 +173,7 @@ def _race_on(task, kind, table, repeats):
 
 
 def _fits(tree, X, y, folds, alphas):
-    """The loop as it is written over scikit-learn: errors of every fold and alpha."""
+    """The loop as users write it with scikit-learn: errors of every fold and alpha."""
     tree.set_params(ccp_alpha=0.0).cost_complexity_pruning_path(X, y)
     errors = np.zeros(len(alphas))
     for fold in range(FOLDS):

@@ -1,4 +1,4 @@
-"""Missing values at predict: surrogates against the learned side, the majority and the mean."""
+"""Missing values in predict: surrogates against the learned side, the majority and the mean."""
 
 import numpy as np
 
@@ -13,13 +13,13 @@ RULES = {
     "surrogates": {"missing": "surrogate", "surrogates": 5},
     "learned": {"missing": "learned"},
     "majority": {"missing": "majority"},
-    "mean": {"missing": "learned"},  # of the training rows, filled in
+    "mean": {"missing": "learned"},  # filled in with the means of the training rows
 }
 WORSE_BAR, BETTER_BAR = 2.0, 3.0  # standard errors of the paired difference from majority
 
 
 def run(args):
-    """Score forests that were fitted on complete rows; `args.only` by table and kind of removal."""
+    """Score forests fitted on complete rows; `args.only` selects tables and kinds of removal."""
     n_seeds = 2 if args.quick else SEEDS
     cells = [
         (name, how, share) for name in TABLES for how in HOW for share in SHARES
@@ -44,7 +44,7 @@ def run(args):
 
 
 def table(content):
-    """Scores of every rule, and whether both claims hold."""
+    """Table of the scores of every rule, and whether both claims hold."""
     return display.Table(
         "The book: values that are missing at predict",
         ["removed", *RULES, "surrogates - majority", "not worse", "better"],
@@ -67,7 +67,7 @@ def table(content):
 
 
 def remove(X, how, share, rng):
-    """X with a share of its cells gone, (n_rows, n_features)."""
+    """X with a share of its cells removed, (n_rows, n_features)."""
     thinned = X.copy()
     if how == "at random":
         thinned[rng.random(X.shape) < share] = np.nan

@@ -1,4 +1,4 @@
-"""What surrogates cost: fits with five of them against plain ones, and one tree against rpart's."""
+"""The cost of surrogates: fits with five of them against plain ones, and one tree against rpart."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from forest import RandomForestClassifier
 
 REPEATS, N_TREES, AT_ONCE = 3, 50, 5
 WITH = {"surrogates": 5, "missing": "surrogate"}
-CASES = {  # name: the estimator, its parameters, those of the fit with surrogates, the bar
+CASES = {  # by name: the estimator, plain parameters, those added for surrogates, the bar
     "tree": (DecisionTreeClassifier, {}, WITH, 3.0),
     "forest, all features": (RandomForestClassifier, {"max_features": None}, WITH, 3.0),
     "forest, sqrt": (RandomForestClassifier, {"max_features": "sqrt"}, WITH, 10.0),
@@ -27,9 +27,9 @@ CASES = {  # name: the estimator, its parameters, those of the fit with surrogat
 }  # fmt: skip
 RPART = "tree, rpart"
 RPART_BAR = 10.0
-# The tree of both: rpart's limits, no pruning, no cross-validation, no competitors.
+# Limits of both trees: rpart's, without pruning, cross-validation and competitors.
 LIMITS = {"min_samples_split": 20, "min_samples_leaf": 7, "max_depth": 30}
-# rpart's cp=-1 keeps splits that do not lower the risk, as ours are kept; its node counts agree.
+# With cp=-1 rpart keeps splits that do not lower the risk, as we do; the node counts agree.
 SCRIPT = """
 library(rpart)
 data <- read.csv("{}"); data$y <- factor(data$y)
@@ -43,7 +43,7 @@ for (i in 1:{}) {{
 
 
 def run(args):
-    """Time every case in turn with its plain fit; `args.only` by name."""
+    """Time every case in turn with its plain fit; `args.only` selects by name."""
     n_rows, repeats = (2_000, 1) if args.quick else (20_000, REPEATS)
     X, y = make_classification(n_rows, 20, n_informative=8, flip_y=0.1, random_state=0)
     rows = [_row(name, X, y, repeats) for name in CASES if args.only in name]
@@ -55,7 +55,7 @@ def run(args):
 
 
 def table(content):
-    """Seconds of both, and their ratio; by the clock and of the processor."""
+    """Table of times with and without surrogates, and their ratios by wall clock and processor."""
     return display.Table(
         "The book: what surrogates cost",
         ["fit of 20,000 x 20", "with 5 surrogates", "against", "ratio", "processor", "bar", "load"],
@@ -94,14 +94,14 @@ def _row(name, X, y, repeats):
 
 
 def _time(model, X, y):
-    """Seconds of a fit by the clock, and of the processor."""
+    """Wall-clock and processor seconds of a fit."""
     start = perf_counter(), process_time()
     model.fit(X, y)
     return perf_counter() - start[0], process_time() - start[1]
 
 
 def _against_rpart(X, y, repeats):
-    """One tree, rpart's fits and ours in turn, a few at a time."""
+    """Time one tree against rpart's: fits in turn, a few at a time."""
     model = DecisionTreeClassifier(random_state=0, **LIMITS, **WITH).fit(X, y)
     ours, theirs = [], []
     with tempfile.TemporaryDirectory() as folder:

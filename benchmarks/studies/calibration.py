@@ -1,6 +1,6 @@
-"""The calibration benchmark: do p-values and intervals of importances keep what they promise?
+"""The calibration benchmark: whether p-values and intervals of importances keep their promises.
 
-The seed of everything is a number per study and set, fixed here before the first run.
+Every random seed derives from the number of a study and a set, fixed here before the first run.
 """
 
 from functools import partial
@@ -30,22 +30,22 @@ from importance.permutation.tree_level import Options, evaluate_trees
 SETS, QUICK_SETS = 500, 6
 TASKS = {"classification": "brier", "regression": "squared_error"}
 ALPHA = 0.05
-# Seeds of the studies, and of the parts of one.
+# Numbers of the studies and their parts, for seeds.
 P_VALUES, SELECTION, OVER_DATA, TRUTH, OVER_TREES, DOUBLING = 11, 12, 13, 14, 15, 16
 ROWS_ONLY, BESIDE, ELSEWHERE, OFF_CENTRE = 17, 18, 19, 20
 
 NULL_ROWS, NULL_FEATURES, NULL_TREES, REPEATS = 50, 5, 5, 199
 SELECTION_ROUNDS, SELECTION_TREES = 49, 50
-SELECTION_SHARE = 5  # one table for so many of the other studies: rounds have many trees
+SELECTION_SHARE = 5  # one table per so many of the other studies: rounds have many trees
 ROWS, TREES, SUBSAMPLES = 200, 25, 30
-TRUTH_FORESTS, TRUTH_ROWS = 2000, 500  # 10^6 rows in all
+TRUTH_FORESTS, TRUTH_ROWS = 2000, 500  # 10^6 rows in total
 COVERAGE = (0.92, 0.98)
 MANY_TREES, MANY_TREES_TABLES, TREES_ROWS = 20_000, 25, 100
-# Of the study of intervals from the rows: rows, trees, and the share of the tables.
+# Intervals from the rows: rows, trees, and the share of the tables.
 SIZES = ((100, 50, 1.0), (300, 50, 0.5), (1000, 50, 0.3), (100, 200, 0.5), (300, 200, 0.3))
 NOISE_SETS, MOST_ABOVE = 20, 0.04
 BESIDE_ROWS, BESIDE_REPEATS = 100, 59
-# Targets of noise: shares of classes, or what is added to normal numbers.
+# Targets that are noise: shares of classes, or an offset of normal numbers.
 OFF = {
     "classification": {
         "70, 20, 10 %": (0.7, 0.2, 0.1),
@@ -55,11 +55,11 @@ OFF = {
     "regression": {"y + 10": 10.0, "y": 0.0},
 }
 COST_SIZES, COST_TREES, COST_REPEATS, MOST_COST = (300, 3000, 30_000), 100, 15, 0.5
-DOUBLING_SLACK = 0.1  # of the data variance, and of the ratio of the tree variances
+DOUBLING_SLACK = 0.1  # relative, in the variance over data and in the ratio of those over trees
 
 
 def run(args):
-    """Run the studies, each on `n_sets` tables of either task; the others keep their results."""
+    """Run the studies, each on `n_sets` tables per task; studies not run keep their results."""
     n_sets = QUICK_SETS if args.quick else args.sets
     studies = {
         "p-values": study_p_values,
@@ -87,7 +87,7 @@ def run(args):
 
 
 def _keep(rows, studies):
-    """Put the results of one study of one task in the place of those before."""
+    """Replace the saved results of one study and task."""
     kept = (results.load("calibration") or {"rows": []})["rows"]
     done = {(row["study"], row["task"]) for row in rows}
     rows = rows + [row for row in kept if (row["study"], row["task"]) not in done]
@@ -138,7 +138,7 @@ def make_null(task, rng, n=NULL_ROWS):
 
 
 def make_table(task, rng, n=ROWS):
-    """Three features with information, one that follows the first of them, two of noise."""
+    """Three features with information, one correlated with the first of them, two of noise."""
     X = rng.normal(size=(n, 6))
     X[:, 3] = 0.7 * X[:, 0] + np.sqrt(0.51) * X[:, 3]
     mean = 2 * X[:, 0] + X[:, 1] + 0.5 * X[:, 2]
@@ -148,13 +148,13 @@ def make_table(task, rng, n=ROWS):
 
 
 def fit(task, X, y, seed, n_trees):
-    """A default forest."""
+    """Fit a default forest."""
     kind = RandomForestClassifier if task == "classification" else RandomForestRegressor
     return kind(n_trees, random_state=int(seed), n_jobs=1).fit(X, y)
 
 
 def seed_of(rng):
-    """A `random_state`."""
+    """Draw a `random_state`."""
     return int(rng.integers(2**31))
 
 
@@ -164,13 +164,13 @@ def number_of(task):
 
 
 def row(what, found, bar="", reached=None, **figures):
-    """A line of the results."""
+    """A row of the results."""
     reached = None if reached is None else bool(reached)
     return {"what": what, "found": found, "bar": bar, "reached": reached, **figures}
 
 
 def most_false(n_sets):
-    """Most false rejections of n_sets that the level ALPHA allows, one-sided 99 % bound."""
+    """Upper bound on false rejections among n_sets at level ALPHA, one-sided at 99 %."""
     from scipy.stats import binom
 
     return int(binom.ppf(0.99, n_sets, ALPHA))
@@ -180,7 +180,7 @@ def most_false(n_sets):
 
 
 def p_values_of(task, i):
-    """P-values, and family-wise ones, of one table without information."""
+    """P-values and family-wise p-values of one table without information."""
     rng = stream_of(P_VALUES, number_of(task), i)
     X, y = make_null(task, rng)
     model = fit(task, X, y, seed_of(rng), NULL_TREES)
@@ -189,7 +189,7 @@ def p_values_of(task, i):
 
 
 def study_p_values(task, n_sets, parallel, quick=False):
-    """Under the global null: p-values of one designated feature a set, and family-wise error."""
+    """Under the global null: p-values of one designated feature per set, and family-wise error."""
     from scipy.stats import kstest
 
     found = parallel(delayed(p_values_of)(task, i) for i in range(n_sets))
@@ -220,7 +220,7 @@ def hits_of(task, i):
 
 
 def study_selection(task, n_sets, parallel, quick=False):
-    """Tables without information in which select_features confirms a feature."""
+    """How often select_features confirms a feature of a table without information."""
     n_sets = max(1, n_sets // SELECTION_SHARE)
     hits = parallel(delayed(hits_of)(task, i) for i in range(n_sets))
     most, rows = most_false(n_sets), []
@@ -239,14 +239,14 @@ def study_selection(task, n_sets, parallel, quick=False):
 
 
 def true_importance(task, i):
-    """Importance of a forest fitted on a fresh table, on fresh rows."""
+    """Importance of a forest fitted on a fresh table, measured on fresh rows."""
     rng = stream_of(TRUTH, number_of(task), i)
     model = fit(task, *make_table(task, rng), seed_of(rng), TREES)
     return held_out_permutation(model, *make_table(task, rng, TRUTH_ROWS), loss=TASKS[task]).values
 
 
 def interval_of(task, i):
-    """Values, and their standard errors over data and over trees, on one table."""
+    """Values, their standard errors over data, and intervals, on one table."""
     rng = stream_of(OVER_DATA, number_of(task), i)
     X, y = make_table(task, rng)
     model = fit(task, X, y, seed_of(rng), TREES)
@@ -274,7 +274,7 @@ def study_over_data(task, n_sets, parallel, quick=False):
 
 
 def by_feature(coverage):
-    """Shares in per cent, one after the other."""
+    """Shares in per cent, one per feature."""
     return ", ".join(f"{share:.1%}" for share in coverage)
 
 
@@ -309,7 +309,7 @@ def study_over_trees(task, n_sets, parallel, quick=False):
 
 
 def doubled(task, i, n_trees):
-    """Values and squared standard errors over trees, of so many trees on one table."""
+    """Values and squared standard errors over trees, for n_trees on one table."""
     rng = stream_of(DOUBLING, number_of(task), i)
     X, y = make_table(task, rng)
     model = fit(task, X, y, seed_of(rng), n_trees)
@@ -318,9 +318,9 @@ def doubled(task, i, n_trees):
 
 
 def study_doubling(task, n_sets, parallel, quick=False):
-    """Twice as many trees: what becomes of the variance over trees, and of that over data.
+    """Effect of twice as many trees on the variance over trees and on that over data.
 
-    Sums over features; the same tables for both numbers, other trees.
+    Variances are summed over features; both numbers of trees use the same tables, other trees.
     """
     found = {}
     for n_trees in (TREES, 2 * TREES):
@@ -347,7 +347,7 @@ def rows_interval_of(task, i, n, n_trees, is_noise):
 
 
 def study_rows(task, n_sets, parallel, quick=False):
-    """Coverage of the mean over tables by default intervals, and how many of noise exclude 0."""
+    """Coverage of the mean over tables by default intervals, and noise features that exclude 0."""
     rows = []
     for n, n_trees, share in SIZES:
         n_tables = max(4, int(share * n_sets))
@@ -383,7 +383,7 @@ def elsewhere_of(design, n, n_trees, i):
 
 
 def refitted_of(design, n, n_trees, i):
-    """Value and interval over data by refits of every feature of such a table."""
+    """Value of every feature of such a table, and its interval over data by refits."""
     rng = stream_of(ELSEWHERE, DESIGNS.index(design), n, n_trees, i)
     X, y = design.draw(rng, n)
     model = fit(design.task, X, y, seed_of(rng), n_trees)
@@ -392,7 +392,7 @@ def refitted_of(design, n, n_trees, i):
 
 
 def study_elsewhere(task, n_sets, parallel, quick=False):
-    """Default intervals on designs on which the factor of their variance was not chosen."""
+    """Default intervals on designs other than those on which their variance factor was chosen."""
     rows = []
     for design, (n, n_trees, share) in product(DESIGNS, SIZES):
         if design.task != task:
@@ -415,7 +415,7 @@ def study_elsewhere(task, n_sets, parallel, quick=False):
 
 
 def _by_refits(design, n, n_trees, n_sets, parallel):
-    """A line on the intervals of `over_data`, on the first of the same tables."""
+    """A row on the intervals of `over_data`, on the first ones of the same tables."""
     n_tables = max(4, n_sets)
     found = parallel(delayed(refitted_of)(design, n, n_trees, i) for i in range(n_tables))
     values, intervals = map(np.array, zip(*found, strict=True))
@@ -450,7 +450,7 @@ def study_cost(task, n_sets, parallel, quick=False):
 
 
 def off_centre_of(task, drawn, i):
-    """The mean over features of noise of MDI-oob and UFI, on one table."""
+    """MDI-oob and UFI of noise features, averaged over the features of one table."""
     rng = stream_of(OFF_CENTRE, number_of(task), i)
     X, _ = make_null(task, rng, TREES_ROWS)
     if task == "classification":
@@ -462,7 +462,7 @@ def off_centre_of(task, drawn, i):
 
 
 def study_off_centre(task, n_sets, parallel, quick=False):
-    """How far from 0 features of noise are by MDI-oob, and by UFI, where y is not centred."""
+    """How far noise features are from 0 by MDI-oob and by UFI if y is not centred."""
     rows = []
     for what, drawn in OFF[task].items():
         found = parallel(delayed(off_centre_of)(task, drawn, i) for i in range(n_sets))
@@ -477,7 +477,7 @@ def study_off_centre(task, n_sets, parallel, quick=False):
 
 
 def beside_of(task, i):
-    """P-values of either test on one table of signals, and hits of its features."""
+    """P-values of both tests on one table with signals, and hits of its features."""
     rng = stream_of(BESIDE, number_of(task), i)
     X, y = make_table(task, rng, BESIDE_ROWS)
     model = fit(task, X, y, seed_of(rng), TREES)
@@ -493,7 +493,7 @@ def beside_of(task, i):
 
 
 def study_beside(task, n_sets, parallel, quick=False):
-    """Beside strong signals: noise that tests reject, and the weak signal found."""
+    """With strong signals present: noise features that tests reject, and weak signals found."""
     n_sets = max(2, n_sets // SELECTION_SHARE)
     found = parallel(delayed(beside_of)(task, i) for i in range(n_sets))
     p_values, hits = map(np.array, zip(*found, strict=True))

@@ -12,7 +12,7 @@ from benchmarks.harness.sides import FORESTS
 
 SUBSETS, ORDINAL, PEER = "subsets of categories", "ordinal codes", "scikit-learn, ordinal codes"
 TASKS = ("classification", "regression")
-TIME_BAR = 3.0  # most that subsets may cost, in times of the fit on ordinal codes
+TIME_BAR = 3.0  # how many times the fit on ordinal codes a fit on subsets may take
 ERRORS_BAR = 3.0  # standard errors of the difference that count as clearly better
 N_LEVELS, ROWS_PER_LEVEL, TEST_ROWS_PER_LEVEL, N_NUMERIC = 300, 50, 20, 5
 SEEDS = 10
@@ -46,7 +46,7 @@ def run(args):
 
 
 def table(content):
-    """The flights table."""
+    """Table for the flights."""
     return display.Table(
         "Categories: flights",
         ["target", "dep_delay", "splits", "accuracy or R2", "AUC", "fit", "to ordinal codes"],
@@ -69,7 +69,7 @@ def table(content):
 
 
 def generated_table(content):
-    """The generated tables."""
+    """Table for the generated data."""
     return display.Table(
         f"Categories: a signal in {N_LEVELS} shuffled levels",
         ["target", "splits", "score", "more than ordinal codes", "standard errors", "reached"],
@@ -92,7 +92,7 @@ def generated_table(content):
 
 
 def make_categories(task, seed):
-    """A table whose signal lies in a category with shuffled codes, and in one of some numbers.
+    """A table whose signal is in a category with shuffled codes, and in one of several numbers.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def make_categories(task, seed):
 
 
 def ordinal(X):
-    """Categories as their codes, nan where they are missing."""
+    """Categories as their codes, nan if missing."""
     codes = X.copy()
     for name in X.select_dtypes("category"):
         column = X[name].cat.codes.astype(np.float64)
@@ -122,7 +122,7 @@ def ordinal(X):
 
 
 def _encodings(task):
-    """What is compared: the forest, its parameters, and what it makes of a table."""
+    """By name: the forest, its parameters, and the function that encodes a table for it."""
     ours, peer = FORESTS[task]
     return {
         SUBSETS: (ours, {"categorical_features": "from_dtype"}, lambda X: X),
@@ -132,7 +132,7 @@ def _encodings(task):
 
 
 def _compare(task, split, n_estimators, seed):
-    """Score, AUC of classification, and fit time of every encoding."""
+    """Score, AUC (in classification) and fit time of every encoding."""
     X, X_test, y, y_test = split
     found = {}
     for name, (Forest, params, encode) in _encodings(task).items():
@@ -166,7 +166,7 @@ def _of_flights(task, with_dep_delay, n_estimators, n_rows):
 
 
 def _differences(task, scores):
-    """Mean score of every encoding, how much more it is than with ordinal codes, and its error."""
+    """Mean score of every encoding, its gain over ordinal codes, and the gain's standard error."""
     rows = []
     for name in scores[0]:
         mine = np.array([said[name] for said in scores])

@@ -1,7 +1,7 @@
-"""The conditional benchmark: tests of features given the others, beside those of hidimstat.
+"""The conditional benchmark: tests of features given the others, compared with hidimstat's.
 
-y depends on x0, x1 and x2; x3 is noise, and x4 to x7 say nothing given the others, though each goes
-with one of x0 to x3. The seed of everything is a number per design, correlation and set.
+y depends on x0, x1 and x2; x3 is noise. x4 to x7 say nothing given the others, though each is
+associated with one of x0 to x3. Seeds derive from the number of a design, correlation and set.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ from importance import conditional_test
 SETS, QUICK_SETS = 200, 4
 ROWS, TREES, FOLDS, FEATURES = 200, 50, 5, 8
 SIGNALS, NULLS = slice(0, 3), slice(3, 8)
-DESIGNS = ("linear", "curved")  # how x4 to x7 go with x0 to x3, and how closely
+DESIGNS = ("linear", "curved")  # how x4 to x7 depend on x0 to x3; CASES say how closely
 CASES = (("linear", 0.0), ("linear", 0.5), ("linear", 0.8), ("curved", 0.5), ("curved", 0.8))
 LEVELS = (0.01, 0.05, 0.10)
-TIMED = 5  # tables on which their tests also have scikit-learn's forest
+TIMED = 5  # tables on which hidimstat's tests are timed with scikit-learn's forest
 
 
 def make_table(design: str, correlation: float, i: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -56,8 +56,8 @@ def _by_hidimstat(name: str) -> Callable:
     return test
 
 
-# Of theirs the versions over folds, whose test is corrected for refits; those of one split test
-# over draws or over rows that one forest judges.
+# Of hidimstat, the versions over folds, whose test is corrected for refits; the versions with a
+# single split test over draws, or over rows that one forest judges.
 METHODS: dict[str, Callable] = {
     "conditional_test, resample": _ours("resample"),
     "conditional_test, drop": _ours("drop"),
@@ -67,7 +67,7 @@ METHODS: dict[str, Callable] = {
 
 
 def p_values_of(design: str, correlation: float, i: int) -> dict[str, tuple[np.ndarray, float]]:
-    """P-values of every feature by every method on one table, (n_features,), and seconds."""
+    """P-values by every method on one table, (n_features,), and the seconds that it took."""
     X, y, seed = make_table(design, correlation, i)
     model = RandomForestRegressor(TREES, max_features=1 / 3, random_state=seed, n_jobs=1).fit(X, y)
     found = {}
@@ -82,7 +82,7 @@ def p_values_of(design: str, correlation: float, i: int) -> dict[str, tuple[np.n
 
 
 def run(args):
-    """Ask every method of every table, and count."""
+    """Apply every method to every table, and count rejections."""
     n_sets = QUICK_SETS if args.quick else args.sets
     rows = []
     with Parallel(args.n_jobs) as parallel:
@@ -98,13 +98,13 @@ def run(args):
 
 
 def count(design: str, correlation: float, found: list[dict]) -> list[dict]:
-    """How often each method rejects, a row each."""
+    """How often each method rejects, one row per method."""
     rows = []
     for name in found[0]:
         p_values = np.array([of_table[name][0] for of_table in found])
         null = p_values[:, NULLS]
         rejected = {level: (null <= level).mean() for level in LEVELS}
-        # features of a table depend on each other: the error is over tables
+        # Features of a table depend on each other, so the error is over tables.
         error = {lv: (null <= lv).mean(axis=1).std() / np.sqrt(len(null)) for lv in LEVELS}
         rows.append(
             {
@@ -119,7 +119,7 @@ def count(design: str, correlation: float, found: list[dict]) -> list[dict]:
 
 
 def table(content):
-    """Levels and power, with two standard errors at 200 tables of at most 7 points."""
+    """Table of levels and power; two standard errors are at most 7 points with 200 tables."""
     return display.Table(
         "Tests of features given the others",
         ["design", "correlation", "method", "null, p <= .01", ".05", ".10", "holds", "power x0",
@@ -141,7 +141,7 @@ def table(content):
 
 
 def time_with_scikit_learn() -> dict[str, float]:
-    """Seconds of a test as a user runs it: ours, and theirs with scikit-learn's forest."""
+    """Seconds of a test as users run it: ours, and hidimstat's with scikit-learn's forest."""
     from sklearn.ensemble import RandomForestRegressor as Theirs
 
     seconds: dict[str, list] = {name: [] for name in METHODS}
@@ -161,7 +161,7 @@ def time_with_scikit_learn() -> dict[str, float]:
 
 
 def time_table(content):
-    """Seconds of one table."""
+    """Table of seconds per test on one table."""
     return display.Table(
         "Seconds of a conditional test",
         ["method", "seconds"],
@@ -172,7 +172,7 @@ def time_table(content):
 
 
 def draw(content):
-    """P-values of features that say nothing, by their quantiles: below the diagonal is safe."""
+    """Draw quantiles of p-values of null features: below the diagonal a test is conservative."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 2.9), layout="constrained")

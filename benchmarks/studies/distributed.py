@@ -1,5 +1,8 @@
-"""One forest of a table in partitions: is it the local one, what does it cost, how do its time and
-memory grow, what do killed workers leave of it, and what do peers make of the same table?"""
+"""One forest of a table in partitions, compared with the local forest and with peers.
+
+Measures whether it is the same forest, its cost, how its time and memory grow, and what is left of
+it when workers are killed.
+"""
 
 import os
 import signal
@@ -70,7 +73,7 @@ def table(content):
 
 
 def _identity(quick):
-    """Trees for every number of partitions and workers."""
+    """Whether trees are the local ones, for several numbers of partitions and workers."""
     n_rows = 4_000 if quick else 20_000
     rows = []
     for n_workers in (1, 2) if quick else (1, 2, 4):
@@ -99,7 +102,7 @@ def _identity(quick):
 
 
 def _scores(quick):
-    """Scores at eight partitions: the local forest's, and of trees that each know one."""
+    """Scores with eight partitions: one forest, the local one, and trees of one partition each."""
     rows = []
     with start_cluster(2) as client:
         for name in ("100,000 x 20", "california"):
@@ -129,7 +132,7 @@ def _scores(quick):
 
 
 def _cost(quick):
-    """Time against the local fit."""
+    """Time compared with the local fit, and bytes that workers send."""
     from forest.partitioned.dask_engine import DaskEngine
     from forest.partitioned.fit import fit_together
 
@@ -137,7 +140,7 @@ def _cost(quick):
     X, y = make_piece(0, n_rows, 2)
     rows = []
     with start_cluster(2) as client:
-        addresses = list(client.nthreads())  # partitions of X and y lie together
+        addresses = list(client.nthreads())  # keep the partitions of X and y together
         handles = [
             [client.scatter(part, workers=[at]) for part, at in zip(parts, addresses, strict=True)]
             for parts in (np.array_split(X, 2), np.array_split(y, 2))
@@ -168,7 +171,7 @@ def _cost(quick):
     return rows
 
 
-# What workers send, by the functions whose results these are.
+# What workers send, by the functions that return it.
 _KINDS = {
     "codes and classes": ("all_of", "code", "encode"),
     "rows of small nodes": ("list_rows", "gather"),
@@ -180,8 +183,7 @@ _KINDS = {
 
 
 def _moved(client):
-    """Bytes that workers have sent since the last question, by kind; of each kind those of the
-    worker that sent the most."""
+    """Bytes by kind that workers sent since the last call: of each the most that one sent."""
     kind_of = {task: kind for kind, tasks in _KINDS.items() for task in tasks}
     most: dict = {}
     for of_worker in client.run(_sent_by_task).values():
@@ -194,9 +196,11 @@ def _moved(client):
 
 
 def _judge_bytes(moved, own):
-    """Has a worker sent its codes and classes once, and else what is added up and the rows that
-    move with small nodes? (A quarter more is let pass: Dask lets a worker that idles make classes
-    for another, from its y.)"""
+    """Whether a worker sent its codes and classes only once, besides sums and rows of small nodes.
+
+    A quarter more is allowed, because Dask lets an idle worker make classes for another, from its
+    y.
+    """
     words = ", ".join(f"{kind} {moved.get(kind, 0) / 1e6:.1f}" for kind in (*_KINDS, "else"))
     is_once = moved.get("codes and classes", 0) + moved.get("else", 0) <= 1.25 * own
     return {
@@ -206,8 +210,7 @@ def _judge_bytes(moved, own):
 
 
 def _sent_by_task(dask_worker):
-    """Bytes by the function of the task whose result was sent, without the first underscore;
-    forgets them."""
+    """Bytes by the function whose result was sent, without its first underscore; clears the log."""
     from dask.utils import key_split
 
     sent: dict = {}
@@ -225,7 +228,7 @@ def _scale(quick):
 
 
 def _parquet(quick):
-    """The same from Parquet."""
+    """Time and memory out of core, from a Parquet file."""
     try:
         import pyarrow  # noqa: F401
     except ModuleNotFoundError:
@@ -255,7 +258,7 @@ def _rows_of_scale(quick, write_table):
 
 
 def _pieces(n_rows):
-    """A table piece by piece: the first row of each, and the piece."""
+    """Yield a table piece by piece: the first row of each piece, and the piece."""
     for number, first in enumerate(range(0, n_rows, PIECE)):
         yield first, *make_piece(number, min(PIECE, n_rows - first), 2)
 
@@ -273,7 +276,7 @@ def _write_arrays(folder, n_rows):
 
 
 def _write_parquet(folder, n_rows):
-    """Write a table to a file of Parquet, a row group a piece."""
+    """Write a table to a Parquet file, with one row group per piece."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -286,12 +289,11 @@ def _write_parquet(folder, n_rows):
 
 
 def _fit_files(folder):
-    """Seconds of a fit, of the clock and of the processors, and the peak of the process's memory in
-    bytes."""
+    """Wall-clock and processor seconds of a fit, and the peak memory of the process in bytes."""
     forest = RandomForestClassifier(SCALE_TREES, max_depth=SCALE_DEPTH, n_jobs=2, **KEYED)
     size = Size(rows_at_once=PIECE)
     small = make_piece(0, 3000, 2)
-    fit(forest, *small, size=Size(rows_at_once=1000, small_rows=100))  # kernels
+    fit(forest, *small, size=Size(rows_at_once=1000, small_rows=100))  # compiles the kernels
     folder = Path(folder)
     is_parquet = (folder / "table.parquet").exists()
     start = time.perf_counter(), time.process_time()
@@ -308,7 +310,7 @@ def _fit_files(folder):
 
 
 def _faults(quick):
-    """Forests of fits during which a worker was killed: at a random moment, and in each phase."""
+    """Kill workers during fits, at random moments and in each phase; compare the forests."""
     n_kills = 3 if quick else N_KILLS
     X, y = make_piece(0, 20_000, 2)
     forest = RandomForestClassifier(10, oob_score=True, **KEYED)
@@ -317,7 +319,7 @@ def _faults(quick):
     size = Size(small_rows=500)
     seconds, same, n_killed, n_late = 0.0, 0, 0, 0
     while n_killed < n_kills:
-        with start_cluster(2) as client:  # anew: a nanny may give up a worker that was killed
+        with start_cluster(2) as client:  # a new one: a nanny may give up on a killed worker
             tables = on_dask(X, y, [5_000, 10_000])
             if seconds == 0.0:
                 fit(forest, *tables, client=client, size=size)
@@ -330,7 +332,7 @@ def _faults(quick):
             )
             killer.start()
             model = fit(forest, *tables, client=client, size=size)
-            if killer.is_alive():  # the fit was over before
+            if killer.is_alive():  # the fit ended first
                 n_late += 1
             else:
                 n_killed += 1
@@ -346,7 +348,7 @@ def _faults(quick):
             with _killing_at(phase, client) as killed:
                 model = fit(forest, *tables, client=client, size=size)
             assert killed, phase
-            is_score = abs(model.oob_score_ - local.oob_score_) < 1e-12  # sums in another order
+            is_score = abs(model.oob_score_ - local.oob_score_) < 1e-12  # sums differ in order
             same += have_same_nodes(model, local) and is_score
     rows.append(_kills(f"a worker killed in each phase ({', '.join(phases)})", len(phases), same))
     return rows
@@ -362,7 +364,7 @@ def _kills(case, n_kills, same):
 
 @contextmanager
 def _killing_at(phase, client):
-    """Kill a worker when the first task of that function is handed in; yields a list of it then."""
+    """Kill a worker at the first task of a phase; yields a list that then holds the phase."""
     from forest.partitioned.dask_engine import DaskEngine
 
     submit, killed = DaskEngine._submit, []

@@ -1,5 +1,7 @@
-"""The cluster of examples/two_hosts.py, started by the lines that it prints: here as processes that
-know each other by address alone, all on this machine."""
+"""The cluster of examples/two_hosts.py, started by the commands in its docstring.
+
+All processes are on this machine, but know each other only by address.
+"""
 
 import os
 import re
@@ -15,7 +17,7 @@ PATIENCE = 300  # seconds
 
 
 def measure(quick):
-    """Run the lines of the example's docstring, with this machine in the place of the hosts."""
+    """Run the commands of the example's docstring, with this machine in place of the hosts."""
     lines = re.findall(r"^    .+ \$ (.+)$", EXAMPLE.read_text(), re.MULTILINE)
     *starts, example = (line.replace("HOST1", "127.0.0.1").split() for line in lines)
     with ExitStack() as running:
@@ -33,7 +35,7 @@ def measure(quick):
 
 @contextmanager
 def _started(command):
-    """A process that is ended by its own handler."""
+    """A process that is terminated on exit."""
     process = subprocess.Popen(
         command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -45,6 +47,6 @@ def _started(command):
 
 
 def _environment():
-    """With the commands that belong to this Python."""
+    """Environment whose PATH begins with the commands of this Python."""
     path = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
     return {**os.environ, "PATH": os.pathsep.join(path)}

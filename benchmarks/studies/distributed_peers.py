@@ -1,5 +1,7 @@
-"""What other forests of partitions make of the same table: time, score, and whether the model
-depends on how the table is cut. A peer that is not installed is a row that says so."""
+"""Peers that fit forests on partitions of the same table: time, score, dependence on the cuts.
+
+A peer that is not installed gets a row that says so.
+"""
 
 import importlib.util
 import shutil
@@ -16,7 +18,7 @@ CUTS = (2, 8)  # partitions
 
 
 def measure(quick):
-    """A row of each peer."""
+    """One row per peer."""
     n_rows = 20_000 if quick else N_ROWS
     X, y = make_piece(0, n_rows + n_rows // 4, 2)
     table = X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:]
@@ -40,8 +42,11 @@ def _missing(name, why):
 
 
 def _row(name, fit_peer, place, table):
-    """Fits of a table that is cut in two ways, the first of them twice: kernels are there then, and
-    what depends on chance is told from what depends on the cut."""
+    """Fit a table that is cut in two ways, the first of them twice.
+
+    The repeated fit has its kernels compiled, and shows whether models differ by chance rather than
+    by the cut.
+    """
     X, y, X_test, y_test = table
     seconds, answers = [], []
     for n_parts in (CUTS[0], *CUTS):
@@ -129,7 +134,7 @@ def _fit_spark(session, X, y, cuts):
 
 
 def _spark_table(session, X, n_parts, y=None):
-    """A dataframe of vectors, in so many partitions of rows that follow one another."""
+    """A dataframe of vectors, in `n_parts` partitions of consecutive rows."""
     from pyspark.ml.feature import VectorAssembler
 
     names = [f"x{j}" for j in range(X.shape[1])]

@@ -1,4 +1,4 @@
-"""Tables and clusters that forests of partitions are measured on."""
+"""Tables and clusters for measuring forests of partitions."""
 
 from contextlib import contextmanager
 
@@ -8,7 +8,7 @@ N_FEATURES = 20
 
 
 def make_piece(number, n_rows, n_classes):
-    """Rows of one piece of a table; numbers of the target where there are no classes."""
+    """Rows of one piece of a table; the target is numeric if `n_classes` is 0."""
     random = np.random.RandomState(number)
     X = random.rand(n_rows, N_FEATURES).astype(np.float32)
     signal_ = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
@@ -20,11 +20,11 @@ def make_piece(number, n_rows, n_classes):
 
 @contextmanager
 def start_cluster(n_workers):
-    """The client of so many processes of one thread."""
+    """Yield the client of a cluster of `n_workers` processes with one thread each."""
     import dask
     from distributed import Client, LocalCluster
 
-    # Dask tries so long to reach a worker that is gone; 30 s unless it is told.
+    # How long Dask tries to reach a worker that is gone; 30 s by default.
     seconds = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "3s"}),
@@ -41,7 +41,7 @@ def start_cluster(n_workers):
 
 
 def on_dask(X, y, cuts):
-    """Dask arrays that are cut before those rows."""
+    """Dask arrays that are cut before the given rows."""
     import dask.array as da
 
     sizes = tuple(np.diff([0, *cuts, len(X)]).tolist())

@@ -1,4 +1,4 @@
-"""The forest benchmark: voting and intervals, then what forests promise beside them."""
+"""The forest benchmark: voting and intervals, then the other promises of forests."""
 
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -22,12 +22,12 @@ MARKS = (10, 50, 100, 200, 500)  # numbers of trees that the table shows
 PARTITIONS = (1, 2, 4, 8)
 PARTITIONED = ("classification:100000x20", "california")
 JACKKNIFE_SETS, JACKKNIFE_ROWS, TREES_PER_ROW = 200, 100, 5
-JACKKNIFE_BAR = 0.25  # most that the mean variance may be off
+JACKKNIFE_BAR = 0.25  # largest relative error of the mean variance
 FIGURE = results.ROOT / "docs" / "figures" / "forest_curve.png"
 
 
 def run(args):
-    """Voting rules, intervals and quantiles, and then the rest; or the rest only."""
+    """Study voting rules, intervals and quantiles, and then the rest; or only the rest."""
     if not args.rest:
         voting.run(args)
         intervals.run(args)
@@ -61,13 +61,13 @@ def run(args):
     display.say(*left_out)
     if not quick:
         drawn = draw(content)
-        for curve in content["curves"]:  # the marks are what is kept
+        for curve in content["curves"]:  # only the marks are saved
             del curve["out_of_bag"], curve["held_out"]
         display.say(f"wrote {results.save('forest', content)}", f"drew {drawn}")
 
 
 def table(content):
-    """What is checked, as a table."""
+    """Table of promises and whether they are kept."""
     rows = [
         [f"warm start, {row['first']} and then {row['all']} trees", "the same model",
          _yes(row["identical"]), f"{display.seconds(row['seconds'])}, one fit "
@@ -97,7 +97,7 @@ def table(content):
 
 
 def curve_table(content):
-    """Loss by the number of trees, out of bag and on held-out rows."""
+    """Table of losses by the number of trees, out of bag and on held-out rows."""
     return display.Table(
         "Out-of-bag curve",
         ["data", "trees", "out of bag", "held out", "all sizes in one pass", "one fit of each"],
@@ -119,7 +119,7 @@ def curve_table(content):
 
 
 def partition_table(content):
-    """What is lost by trees that see one partition each."""
+    """Table of the loss in score when trees see one partition each."""
     return display.Table(
         "Forests of partitions (forest.dask)",
         ["data", "partitions", "score", "lost", "rows per partition"],
@@ -138,7 +138,7 @@ def partition_table(content):
 
 
 def draw(content):
-    """The out-of-bag curves as a figure; returns its path."""
+    """Draw the out-of-bag curves; returns the path of the figure."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     axes = figure.subplots(1, len(content["curves"]), squeeze=False)[0]
     for ax, curve in zip(axes, content["curves"], strict=True):
@@ -158,12 +158,12 @@ def draw(content):
 
 
 def study_jackknife(n_sets, n_rows=JACKKNIFE_ROWS, n_points=100):
-    """Mean jackknife variance over the variance of predictions over fresh training tables.
+    """Ratio of the mean jackknife variance to the variance of predictions over fresh tables.
 
     Parameters
     ----------
     n_sets, n_rows, n_points : int
-        Tables, their rows, and the points that are predicted.
+        Numbers of tables, of their rows, and of the points to predict.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def study_jackknife(n_sets, n_rows=JACKKNIFE_ROWS, n_points=100):
 
 
 def _trace(data, n_trees):
-    """Losses of the first 1, 2, ... trees, and what they cost."""
+    """Losses of the first 1, 2, ... trees, and the time that they take."""
     X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.25, random_state=0)
     Forest = FORESTS[data.task][0]
     forest = Forest(n_trees, random_state=0, n_jobs=2).fit(X, y)
@@ -245,7 +245,7 @@ def _against_local(n_trees):
     data = datasets.load("classification:20000x20")
     params = {"n_estimators": n_trees, "random_state": 0}
     with parallel_config(backend="dask"):
-        RandomForestClassifier(4).fit(data.X, data.y)  # loads kernels
+        RandomForestClassifier(4).fit(data.X, data.y)  # loads the kernels
         start = perf_counter()
         spread = RandomForestClassifier(**params).fit(data.X, data.y)
         taken = perf_counter() - start

@@ -1,4 +1,4 @@
-"""The groups benchmark: fit times of every kind of tree at 20,000 rows, against scikit-learn's."""
+"""The groups benchmark: fit times of every kind of tree on 20,000 rows, against scikit-learn's."""
 
 import os
 import subprocess
@@ -22,12 +22,12 @@ from benchmarks.identity.cases import Case
 JOBS = (1, 2)
 N_ROWS, QUICK_ROWS = 20_000, 2_000
 KINDS = (("gini", "classification:{}x20"), ("squared_error", "regression:{}x10"))
-GROWTH_BAR = 2.6  # of absolute_error, when the rows double
+GROWTH_BAR = 2.6  # largest factor of absolute_error's time when the rows double
 SPARSE_SHAPE, SPARSE_DENSITY, SPARSE_DEPTH = (20_000, 50_000), 0.001, 12
-SPARSE_BAR = 1.5  # of scikit-learn's time and memory
+SPARSE_BAR = 1.5  # times scikit-learn's time and memory
 STATUS = "/proc/self/status"
-# A process of its own: kilobytes before a fit, and the most during it. (What getrusage calls the
-# highest memory is the parent's where that is higher.)
+# A separate process: kilobytes before a fit, and at most during it. (The peak that getrusage
+# returns is inherited from the parent if that was higher.)
 MEMORY_PROGRAM = """
 from pathlib import Path
 import numpy as np, scipy.sparse
@@ -92,7 +92,7 @@ def table(content):
 
 
 def _cases(n_rows):
-    """What is raced, but for absolute_error and sparse tables.
+    """The cases to race, except absolute_error and sparse tables.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def _name(case):
 
 
 def _sides(case):
-    """Fits of ours and of scikit-learn's, under every setting that either may choose."""
+    """Fits of ours and of scikit-learn's, with every setting that either side may choose."""
     data, params = cases.training(case, 0), cases.parameters(case, 0)
     settings = [{}]
     if case.model in ("RandomForest", "ExtraTrees"):
@@ -142,7 +142,7 @@ def _sides(case):
 
 
 def _time_row(what, ours, peer, repeats, slack=1.0):
-    """A race, in which ours may take `slack` times the time of the peer's."""
+    """Result of a race in which ours may take `slack` times as long as the peer."""
     times = race(ours, peer, repeats)
     return _row(what, "s", *times, f"{1 / slack:.2f}x", times.ours <= slack * times.peer)
 
@@ -154,7 +154,7 @@ def _row(what, unit, ours, peer, bar, reached):
 
 
 def _absolute_error(n_rows, repeats, step):
-    """absolute_error on some rows and on twice as many."""
+    """Race absolute_error on some rows and on twice as many."""
     rows = []
     for n in (n_rows * 8 // 5, n_rows * 16 // 5):
         case = Case(
@@ -193,7 +193,7 @@ def _sparse():
 
 
 def _peak_memory(package, X, y):
-    """The most megabytes of a process that fits a tree, and what the fit added."""
+    """Peak megabytes of a process that fits a tree, and the part that the fit added."""
     program = MEMORY_PROGRAM.format(package=package, depth=SPARSE_DEPTH, status=STATUS)
     with TemporaryDirectory() as folder:
         scipy.sparse.save_npz(f"{folder}/X.npz", X, compressed=False)

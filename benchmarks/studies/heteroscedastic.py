@@ -1,10 +1,10 @@
-"""Generated regression tables whose noise is known, and varies from row to row or not."""
+"""Generated regression tables with known noise, whose spread is constant or varies by row."""
 
 import numpy as np
 
 
 def friedman1(rng, n):
-    """The function of Friedman (1991), five features and five of noise; constant spread."""
+    """The function of Friedman (1991): five features, five of noise; constant spread."""
     X = rng.uniform(size=(n, 10))
     mean = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
     return X, mean + 10 * X[:, 3] + 5 * X[:, 4], np.ones(n)
@@ -43,7 +43,7 @@ def make(design, n, rng):
     -------
     X : ndarray of shape (n, n_features), float64
     y : ndarray of shape (n,), float64
-        The mean, and normal noise.
+        The mean plus normal noise.
     spread : ndarray of shape (n,), float64
         Standard deviation of the noise.
     """

@@ -1,4 +1,4 @@
-"""The importance benchmark: measures against their definitions, and their time."""
+"""The importance benchmark: measures compared with their definitions, and their times."""
 
 from copy import copy
 from functools import partial
@@ -18,9 +18,9 @@ from benchmarks.studies.importance_designs import noise_bias, strobl_2008
 from forest import RandomForestRegressor
 from importance import conditional_permutation, drop_column, oob_permutation
 
-JOBS = (1, 2)  # each side at the better of both
+JOBS = (1, 2)  # each side takes the better one
 EXACT = 1e-10  # largest gap that counts as equal
-FITS_BAR = 2.0  # fits of the same forest that a permutation of all features may cost
+FITS_BAR = 2.0  # time that permuting all features may take, in fits of the same forest
 PEER_BAR = 10.0
 SPEED = ("california", "breast_cancer", "digits", "classification:2000x2000")
 DROP_BARS = {"breast_cancer": 5.0, "california": 2.0}
@@ -31,7 +31,7 @@ LOSSES = {
 
 
 def run(args):
-    """Check the definitions, then time; calibration has a command of its own."""
+    """Check the definitions, then time; calibration has its own command."""
     content = {"correctness": [], "speed": []}
     checks = (_check_permutation, _check_noise, _check_conditional, _check_copies)
     names = [name for name in SPEED if not args.quick or name in ("breast_cancer", "digits")]
@@ -54,7 +54,7 @@ def run(args):
 
 
 def table(content):
-    """What was checked against its definition."""
+    """Table of the checks against definitions."""
     return display.Table(
         "Importances against their definitions",
         ["what", "found", "bar", "reached"],
@@ -67,7 +67,7 @@ def table(content):
 
 
 def speed_table(content):
-    """Times of importances."""
+    """Table of the times of importances."""
     return display.Table(
         "Time of importances",
         ["what", "Cartwood", "against", "ratio", "bar", "reached"],
@@ -89,7 +89,7 @@ def speed_table(content):
 
 
 def _check_permutation(quick):
-    """The exact form against all donors, one after the other."""
+    """Compare the exact form with all donors, one after another."""
     rows = []
     for task, losses in LOSSES.items():
         X, y = (load_iris if task == "classification" else load_diabetes)(return_X_y=True)
@@ -115,7 +115,7 @@ def _check_permutation(quick):
 
 
 def _check_noise(quick):
-    """UFI of noise is 0 on average, MDI is not."""
+    """Check that UFI of noise is 0 on average, while MDI is not."""
     rows = []
     for n_classes, task in ((2, "classification"), (1, "regression")):
         found = noise_bias(20 if quick else 200, n_classes=n_classes)
@@ -134,10 +134,10 @@ def _check_noise(quick):
 
 
 def _check_conditional(quick):
-    """The design of Strobl et al. (2008)."""
+    """Check conditional permutation on the design of Strobl et al. (2008)."""
     n, n_trees = (200, 50) if quick else (600, 500)
     X, y = strobl_2008(n, np.random.RandomState(0))
-    # Leaves of 15 rows: in deeper trees hardly a row has another in its cell to exchange with.
+    # Leaves of 15 rows: in deeper trees hardly any row shares its cell with another.
     forest = RandomForestRegressor(
         n_trees, max_features=8, min_samples_leaf=15, random_state=0, n_jobs=2
     ).fit(X, y)
@@ -160,7 +160,7 @@ def _check_conditional(quick):
 
 
 def _check_copies(quick):
-    """A copied column: the group keeps its value, the copies share it."""
+    """Check a copied column: the group keeps its value, and the copies share it."""
     n, n_trees = (200, 50) if quick else (500, 300)
     rng = np.random.RandomState(0)
     X = rng.normal(size=(n, 4))
@@ -187,7 +187,7 @@ def _check_copies(quick):
 
 
 def _time(data, repeats):
-    """Permutation against fits and against scikit-learn; drop column against a loop."""
+    """Time permutation against fits and scikit-learn, and drop column against a loop."""
     ours, peer = FORESTS[data.task]
     X, X_test, y, y_test = data.split(seed=0)
     forest, theirs = (Forest(random_state=0, n_jobs=2).fit(X, y) for Forest in (ours, peer))

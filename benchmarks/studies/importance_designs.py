@@ -1,4 +1,4 @@
-"""Simulated tables with known importances, and what the measures say of them."""
+"""Simulated tables with known importances, and the values of measures on noise."""
 
 from typing import NamedTuple
 
@@ -20,12 +20,12 @@ def strobl_2007(n_samples, rng, n_classes=2):
         120 in the paper.
     rng : numpy.random.RandomState
     n_classes : int, default=2
-        1 makes y normal: a regression.
+        1 makes y normal, for regression.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 5), float64
-        x1 is normal; x2 to x5 are categories, 2, 4, 10 and 20, as codes.
+        x1 is normal; x2 to x5 are codes of 2, 4, 10 and 20 categories.
     y : ndarray of shape (n_samples,)
     """
     X = np.column_stack(
@@ -44,7 +44,7 @@ def strobl_2008(n_samples, rng, correlation=0.9):
         100 in the paper.
     rng : numpy.random.RandomState
     correlation : float, default=0.9
-        Between any two of x1 to x4.
+        Of any two of x1 to x4.
 
     Returns
     -------
@@ -80,32 +80,32 @@ def independent_given_the_rest(n_samples, rng):
 
 
 class NoiseBias(NamedTuple):
-    """What MDI and its debiased versions say of noise: one row per simulated set."""
+    """Values of MDI and its debiased versions for noise, one row per simulated set."""
 
-    mdi: np.ndarray  # (n_sets, 5), not normalised, per row
+    mdi: np.ndarray  # (n_sets, 5), not normalised, divided by the weight of the in-bag rows
     ufi: np.ndarray
     mdi_oob: np.ndarray
 
     @staticmethod
     def z_score(values):
-        """Mean over sets by its standard error, (5,)."""
+        """Mean over sets divided by its standard error, (5,)."""
         return values.mean(axis=0) / (values.std(axis=0, ddof=1) / np.sqrt(len(values)))
 
 
 def noise_bias(n_sets, n_samples=120, n_trees=50, n_classes=2, categorical=False, seed=0, **params):
-    """MDI and its debiased versions on sets of `strobl_2007`.
+    """Compute MDI and its debiased versions on sets of `strobl_2007`.
 
     Parameters
     ----------
     n_sets, n_samples, n_trees : int
     n_classes : int, default=2
-        1: regression.
+        1 is regression.
     categorical : bool, default=False
-        Split x2 to x5 on subsets of their categories, not on codes.
+        Whether to split x2 to x5 on subsets of their categories, instead of codes.
     seed : int, default=0
-        Set i is drawn from `seed + i`, and so is its forest.
+        Set i, and its forest, are drawn with the seed `seed + i`.
     **params
-        Of the forests.
+        Parameters of the forests.
 
     Returns
     -------

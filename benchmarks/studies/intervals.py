@@ -17,16 +17,16 @@ from benchmarks.studies import heteroscedastic
 from forest import RandomForestRegressor
 
 COVERAGE = 0.9
-COVERAGE_BAR, FIFTH_BAR = 0.02, 0.05  # most that the coverage may be off, in all and in a fifth
+COVERAGE_BAR, FIFTH_BAR = 0.02, 0.05  # largest error of the coverage, over all rows and in a fifth
 SETS, QUICK_SETS = 50, 3
 N_TRAIN, N_TEST, N_ESTIMATORS = 1000, 2000, 100
 PEER = "quantile-forest"
 LEVELS = (0.05, 0.5, 0.95)
 PINBALL = ("pinball", "pinball, constant band")
-SPEED_BAR, MEMORY_BAR = 3.0, 0.5  # times as fast; of the peer's memory
-# A process of its own: seconds of fit and of predict, the best of some runs; and how far the first
-# fit and predict raise the highest memory, in kilobytes. (What getrusage calls the highest memory
-# is the parent's where that is higher.)
+SPEED_BAR, MEMORY_BAR = 3.0, 0.5  # times as fast as the peer; share of its memory
+# A separate process: seconds of fit and predict, the best of some runs; and kilobytes by which the
+# first fit and predict raise the peak memory. (The peak that getrusage returns is inherited from
+# the parent if that was higher.)
 RACE_PROGRAM = """
 import json, sys
 from pathlib import Path
@@ -88,17 +88,17 @@ def study_coverage(n_sets=SETS, step=lambda name="": None, **options):
     Parameters
     ----------
     n_sets : int
-        Tables of each design.
+        Number of tables per design.
     step : callable
         See `display.progress`.
     **options
-        Of `coverage_of`.
+        Parameters of `coverage_of`.
 
     Returns
     -------
     dict
-        `n_sets`, and under `designs` for each name the mean, the standard deviation over tables,
-        and the lowest and highest value of every figure of `coverage_of`.
+        `n_sets`; and under `designs`, for each design and every figure of `coverage_of`, its mean,
+        standard deviation over tables, lowest and highest value.
     """
     designs = {}
     for design in heteroscedastic.DESIGNS:
@@ -133,9 +133,9 @@ def coverage_of(
     Returns
     -------
     dict of float
-        `all`; `lowest fifth` and `highest fifth` of the new rows by the spread of their noise;
-        `width`, the mean; `pinball`, the mean pinball loss of both bounds, and `pinball,
-        constant band`, that of the prediction and quantiles of all out-of-bag residuals.
+        Coverage of `all` new rows, and of the `lowest fifth` and `highest fifth` by the spread of
+        their noise; the mean `width`; `pinball`, the mean pinball loss of both bounds; and
+        `pinball, constant band`, that of the prediction plus quantiles of all out-of-bag residuals.
     """
     rng = np.random.default_rng(seed)
     X, y, _ = heteroscedastic.make(design, n_train, rng)
@@ -166,13 +166,13 @@ def _levels(coverage):
 
 
 def _pinball(y, band, coverage):
-    """Mean over both bounds of the pinball loss (Koenker and Bassett 1978)."""
+    """Mean pinball loss of both bounds (Koenker and Bassett 1978)."""
     levels = zip(band.T, _levels(coverage), strict=True)
     return np.mean([mean_pinball_loss(y, bound, alpha=level) for bound, level in levels])
 
 
 def race_quantiles(n_estimators=N_ESTIMATORS, repeats=3):
-    """Fit and predict quantiles on california housing, ours and quantile-forest's.
+    """Fit and predict quantiles on california housing, with our forest and quantile-forest's.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def race_quantiles(n_estimators=N_ESTIMATORS, repeats=3):
     Raises
     ------
     DataError
-        If the table or the peer cannot be had.
+        If the table or the peer is not available.
     """
     if find_spec("quantile_forest") is None:
         raise DataError(f"{PEER} is not installed; pip install {PEER} brings it.")
@@ -213,7 +213,7 @@ def _run_side(side, n_estimators, n_jobs, repeats, folder):
 
 
 def table(content):
-    """Coverage of the intervals."""
+    """Table of the coverage of the intervals."""
     study = content["coverage"]
     return display.Table(
         f"Intervals of {COVERAGE:.0%}",
@@ -244,7 +244,7 @@ def _bar(figure):
 
 
 def pinball_table(content):
-    """Pinball losses of the bounds."""
+    """Table of the pinball losses of the bounds."""
     designs = content["coverage"]["designs"]
     return display.Table(
         "Pinball loss of the bounds of the intervals",
@@ -262,7 +262,7 @@ def pinball_table(content):
 
 
 def race_table(content):
-    """Seconds and memory of quantiles."""
+    """Table of seconds and memory of the quantile race."""
     rows = []
     for row in content["race"]:
         ours, peer = row["ours"], row["peer"]

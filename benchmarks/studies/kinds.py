@@ -1,8 +1,8 @@
-"""The kinds benchmark: every kind of tree against scikit-learn's, and whether it is the same tree.
+"""The kinds benchmark: every kind of tree against scikit-learn's, and whether the trees are equal.
 
-Both sides are timed in turn in one process, on one thread where a row does not say otherwise; the
-trees of the last fits are judged as `python -m benchmarks identity` judges them, without the replay
-of whole trees, which takes too long on so many rows: exact arithmetic says why two differ first.
+Both sides are timed in turn in one process, on one thread unless a row says otherwise. The trees of
+the last fits are judged as by `python -m benchmarks identity`, but only by their first difference
+in exact arithmetic: replaying whole trees would take too long on so many rows.
 """
 
 from functools import partial
@@ -32,12 +32,12 @@ THIRD = {**SQUARES, "max_features": 1 / 3}
 _TENTH = {**SQUARES, "max_features": 0.1}
 FIT, FIRST, LATER = "fit", "first predict", "predict"  # what is timed
 BESIDE = "fit, not in the mean"
-GEOMETRIC_MEAN, LEAST = 8.0, 4.0  # of the fits, and of each
+GEOMETRIC_MEAN, LEAST = 8.0, 4.0  # bars of the speedup: mean over the fits, and of each fit
 REPEATS = 5
 
 
 class Kind(NamedTuple):
-    """A row: a kind of tree, what is timed, and how many times faster it is to be."""
+    """A row: a kind of tree, what is timed, and the bar of its speedup."""
 
     name: str
     case: Case
@@ -45,7 +45,7 @@ class Kind(NamedTuple):
     n_trees: int = 10
     what: str = FIT
     n_jobs: int = 1
-    n_asked: int | None = None  # rows of a DataFrame that are predicted; None: all of an array
+    n_asked: int | None = None  # rows of a DataFrame to predict; None: all rows of an array
     order: str = "C"  # of the array
     own: dict | None = None  # parameters that scikit-learn lacks
 
@@ -60,8 +60,8 @@ _SIGNS, _BALANCED = {"monotonic_cst": (1, -1, 0)}, {"class_weight": "balanced"}
 _KEYED = {"feature_draw": "keyed"}
 _SUBSETS = {"categorical_features": "from_dtype"}
 _WIDE, _FEW = "50000x20", "rounded:54000x9"
-_WORDS = "classification:1000x20000"  # as where words are counted
-_SHORT = "300x20000"  # few rows, and as many columns as a chip of genes has
+_WORDS = "classification:1000x20000"  # like tables of word counts
+_SHORT = "300x20000"  # few rows, and as many columns as a gene chip has
 KINDS = (
     _kind("plain: binary", None, BINARY, GINI),
     _kind("plain: regression, a third", None, NUMBERS, THIRD),
@@ -192,7 +192,7 @@ def _race(kind, repeats):
 
 
 def _time(kind, model, data, clock, is_ours):
-    """Time of what is asked; scikit-learn's predictions need no new fit."""
+    """Time what the row asks for; scikit-learn's predictions need no new fit."""
     with catch_warnings(action="ignore"):
         is_fitted = hasattr(model, "n_outputs_")
         is_fit = kind.what in (FIT, BESIDE)
@@ -210,7 +210,7 @@ def _time(kind, model, data, clock, is_ours):
 
 
 def _sides(kind):
-    """Both models, what they are fitted to, and the function that judges their trees."""
+    """Both models, their training data, and the function that judges their trees."""
     changed = (
         {"n_estimators": kind.n_trees, "n_jobs": kind.n_jobs} if kind.case.model != TREE else {}
     )
@@ -235,7 +235,7 @@ def _sides(kind):
 
 
 def _categorical(kind, changed):
-    """Ours on subsets of categories, scikit-learn's on their codes: other trees."""
+    """Our forest on subsets of categories and scikit-learn's on codes, which grow other trees."""
     task = "classification" if kind.case.is_classifier else "regression"
     X, y = flights.load(task, with_dep_delay=False)
     rows = np.random.default_rng(0).permutation(len(y))[: int(kind.case.data.split(":")[1])]
@@ -247,7 +247,7 @@ def _categorical(kind, changed):
 
 
 def _judge_by_general(ours, data):
-    """How many trees are those of the general path, where scikit-learn grows others."""
+    """How many trees equal those of the general path, for trees that scikit-learn cannot grow."""
     with patch("cart.estimators.grower.FAST_PATHS", ()):
         general = clone(ours).fit(*data)
     pairs = zip(ours.estimators_, general.estimators_, strict=True)

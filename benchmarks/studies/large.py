@@ -1,8 +1,7 @@
-"""The benchmark of large tables and small forests: memory of a fit beside its table, and what a
-second thread is worth.
+"""Large tables and small forests: memory of a fit, and the gain from a second thread.
 
-Every measurement is a process of its own, after a small fit that compiles. Memory is what the
-process held at most in the fit beyond what it held before, the table included.
+Every measurement is a separate process, after a small fit that compiles. Memory is the peak in the
+fit minus the memory before it, which includes the table.
 """
 
 import ctypes
@@ -17,8 +16,8 @@ import numpy as np
 from benchmarks.harness import display, results
 from benchmarks.harness.sides import FORESTS
 
-N_FEATURES_WARM, N_ROWS_WARM = 3, 70_000  # values that 16 bits cannot tell apart
-REPEATS_OF_SMALL, LEAST = 15, 0.02  # fits, or seconds of them, one after another
+N_FEATURES_WARM, N_ROWS_WARM = 3, 70_000  # more values than 16 bits can tell apart
+REPEATS_OF_SMALL, LEAST = 15, 0.02  # least number of fits of a small table; least seconds of fits
 
 
 class Fit(NamedTuple):
@@ -52,7 +51,7 @@ FITS = (
 
 
 def run(args):
-    """Measure the rows, ours at one thread and two."""
+    """Measure the rows, ours with one thread and with two."""
     rows = []
     chosen = [fit for fit in FITS if args.only in fit.name]
     with display.progress(len(chosen)) as step:
@@ -109,7 +108,7 @@ def _measure(fit, n_jobs):
     warm.fit(X_warm, y_warm)
     warm.fit(X_warm[:2000], y_warm[:2000])
     del X_warm, y_warm, warm
-    # What was freed is the system's again; the highest memory is that of the fit.
+    # Return freed memory to the system, and reset the peak, so that it is that of the fit.
     ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")
     before = _memory("VmRSS")
@@ -131,7 +130,7 @@ def _make(task, n_rows, n_features):
 
 
 def _memory(name):
-    """Bytes of memory that the process holds (VmRSS), or held at most (VmHWM)."""
+    """Memory of the process in bytes: current (VmRSS) or peak (VmHWM)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (kilobytes,) = (line.split()[1] for line in lines if line.startswith(f"{name}:"))
     return 1024 * int(kilobytes)

@@ -1,4 +1,4 @@
-"""The lessons benchmark: five traps of importances, a figure each, for docs/importance.md."""
+"""The lessons benchmark: five traps of importances, with a figure each, for docs/importance.md."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ def run(args):
 
 
 def _summary(content):
-    """What is kept: of tables of many rows, five quantiles of every column."""
+    """The content to save: for tables of many rows, five quantiles of every column."""
     if isinstance(content, dict):
         return {key: _summary(value) for key, value in content.items()}
     values = np.asarray(content)
@@ -76,10 +76,10 @@ def draw_many_values(figure, found):
 
 
 def study_correlated(quick):
-    """Permuted freely and among alikes; the four correlated features as one; a copy of a column."""
+    """Free and conditional permutation, four correlated features as a group, a copied column."""
     n, n_trees = (200, 30) if quick else (600, 300)
     X, y = strobl_2008(n, np.random.RandomState(0))
-    # Leaves of 15 rows: in deeper trees hardly a row has another in its cell to exchange with.
+    # Leaves of 15 rows: in deeper trees hardly any row shares its cell with another.
     forest = RandomForestRegressor(
         n_trees, max_features=8, min_samples_leaf=15, random_state=0, n_jobs=2
     ).fit(X, y)
@@ -90,7 +90,7 @@ def study_correlated(quick):
         "free": free.values, "free_error": free.standard_error, "alike": alike.values,
         "alike_error": alike.standard_error, "group": group.values[0], "copies": [],
     }  # fmt: skip
-    Z = X[:, [0, 4, 5, 6, 7, 8]]  # x1 without the features that go with it
+    Z = X[:, [0, 4, 5, 6, 7, 8]]  # x1 without the features correlated with it
     for max_features in (1.0, "sqrt"):
         alone, twice = (
             _group_and_parts(table, y, columns, max_features, n_trees)
@@ -147,7 +147,7 @@ def draw_correlated(figure, found):
 
 
 def study_one_shuffle(quick):
-    """Single shuffles, and the expectation over all of them."""
+    """Single shuffles compared with the expectation over all of them."""
     data = load_breast_cancer()
     forest = RandomForestClassifier(100, random_state=0, n_jobs=2).fit(data.data, data.target)
     exact = oob_permutation(forest, data.data, data.target, n_jobs=2)
@@ -197,7 +197,7 @@ def draw_one_shuffle(figure, found):
 
 
 def study_replaceable(quick):
-    """Twins: used by the trees, missed by nobody."""
+    """Near-identical features: the trees use them, but the forest misses neither."""
     rng = np.random.RandomState(0)
     n, n_trees = (200, 30) if quick else (1000, 300)
     X = rng.normal(size=(n, 5))
@@ -227,7 +227,7 @@ def draw_replaceable(figure, found):
 
 
 def study_z(quick):
-    """z of features that say nothing, by the number of trees; and their p-values."""
+    """z of uninformative features by the number of trees, and their p-values."""
     rng = np.random.RandomState(1)
     X = rng.normal(size=(150, 6))
     y = rng.randint(2, size=150)

@@ -16,7 +16,7 @@ BAR = 120.0  # seconds on two cores
 
 
 def run(args):
-    """Write the CSV, run the command as a user would, say how long it took and what it found."""
+    """Write the CSV, run the command as users would, and report its time and finding."""
     table = flights.read_all()
     table = table.sample(20_000, random_state=0) if args.quick else table
     with TemporaryDirectory() as folder:

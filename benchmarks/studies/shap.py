@@ -1,6 +1,6 @@
-"""The SHAP benchmark: values against their definition and other packages, a race, and null designs.
+"""The SHAP benchmark: values against their definition and other packages, races, null designs.
 
-Other packages are raced where they are installed; the table says which could not.
+Other packages take part if they are installed; the table says which could not.
 """
 
 from functools import partial
@@ -25,10 +25,10 @@ from importance.shap import falls_out_of_bag, mean_absolute_shap
 from importance.shap.covered_trees import cover_trees
 from importance.shap.values import explain, forest_or_tree, trees_out_of_bag
 
-EXACT, EQUAL, ADDITIVE = 1e-10, 1e-8, 1e-9  # of the largest value, value and prediction
+EXACT, EQUAL, ADDITIVE = 1e-10, 1e-8, 1e-9  # relative to the largest value, value, prediction
 WIDTHS = (120, 150, 400)  # distinct features of the deep design
-PEER_ROWS = 4  # that packages are raced on, and their time taken per row
-N_TURNS = 3  # of ours and shap's; all others have one
+PEER_ROWS = 4  # rows that packages are raced on; their time is taken per row
+N_TURNS = 3  # of ours and shap; the others have one
 N_SETS = 100
 
 
@@ -60,7 +60,7 @@ def run(args):
 
 
 def table(content):
-    """What was checked, and where other packages fail."""
+    """Table of the checks, and of failures of other packages."""
     return display.Table(
         "SHAP values against their definition",
         ["what", "found", "bar", "reached"],
@@ -73,7 +73,7 @@ def table(content):
 
 
 def race_table(content):
-    """Times per row and tree."""
+    """Table of times per row and tree."""
     return display.Table(
         "Time of SHAP values",
         [
@@ -101,7 +101,7 @@ def race_table(content):
 
 
 def null_table(content):
-    """What noise gets in and out of bag."""
+    """Table of the values of noise, in and out of bag."""
     return display.Table(
         "SHAP values of noise, in and out of bag",
         ["what", "found", "bar", "reached"],
@@ -128,7 +128,7 @@ def _gap_row(what, gap, bar):
 
 
 def _check_definitions(quick):
-    """All subsets, on trees of 5 and of 10 features."""
+    """Compare with all subsets, on trees of 5 and of 10 features."""
     rows = []
     for p in (5,) if quick else (5, 10):
         X, y = make_friedman1(200, p, noise=1.0, random_state=0)
@@ -169,7 +169,7 @@ def deep_design(p, seed=0):
 
 
 def _check_extremes(quick):
-    """Additivity where many distinct features stand on one path."""
+    """Check additivity with many distinct features on one path."""
     rows = []
     for p in WIDTHS[:1] if quick else WIDTHS:
         X, y = deep_design(p)
@@ -191,7 +191,7 @@ def _check_extremes(quick):
 
 
 def _check_peers(quick):
-    """Ours against shap's for every kind of estimator that both know."""
+    """Compare ours with shap's for every kind of estimator that both support."""
     X, y = load_iris(return_X_y=True)
     task = {"Classifier": y, "Regressor": X[:, 0]}
     rows = []
@@ -208,7 +208,7 @@ def _check_peers(quick):
 
 
 def _check_background(quick):
-    """Interventional values against shap's, and on a tree that 16 bits cannot count."""
+    """Check interventional values against shap's, and on a tree with more than 2**15 nodes."""
     rng = np.random.RandomState(0)
     X = rng.uniform(size=(2_000 if quick else 20_000, 3))
     model = cart.DecisionTreeRegressor(random_state=0).fit(X, rng.normal(size=len(X)))
@@ -219,7 +219,7 @@ def _check_background(quick):
 
 
 def _against_shap(X):
-    """Who is right, and shap's values where 24 bits are enough for all that it computes."""
+    """Compare with the truth, and with shap's values where single precision is exact."""
     try:
         from shap import TreeExplainer
     except ImportError as error:
@@ -253,7 +253,7 @@ def _against_shap(X):
 
 
 def _estimators(n_trees, **of_forests):
-    """Kinds that shap knows too, their tasks and options; those without options are trees."""
+    """Estimators that shap supports, their tasks and options; those without options are trees."""
     for kind in ("RandomForest", "ExtraTrees", "DecisionTree", "ExtraTree"):
         options = {} if kind.endswith("Tree") else {"n_estimators": n_trees, **of_forests}
         for suffix in ("Classifier", "Regressor"):
@@ -278,8 +278,8 @@ def _race_breast_cancer(quick):
 
 
 def _race(case, model, X, n_peer_rows):
-    """Every package in turn, and ours between them; what is too slow for all rows has a few."""
-    X = X.astype(np.float32).astype(np.float64)  # some do not round rows as the trees did
+    """Time every package in turn, ours between them; packages too slow for all rows get a few."""
+    X = X.astype(np.float32).astype(np.float64)  # some packages do not round as the trees did
     trees = [tree.tree_ for tree in model.estimators_]
     n_nodes = np.mean([tree.node_count for tree in trees])
     covered = cover_trees(trees, slice(0, 1))
@@ -320,7 +320,7 @@ def _race(case, model, X, n_peer_rows):
 
 
 def _compared(said, expected):
-    """How many rows a package explains, and the gap; of one class, that which fits best."""
+    """How many rows a package explains, and the gap; if it gives one class, that with the least."""
     if said.ndim == 3 and said.shape[0] == 2:  # classes first
         said = np.moveaxis(said, 0, -1)
     known = expected[: len(said)]
@@ -331,7 +331,7 @@ def _compared(said, expected):
 
 
 def _seconds(work):
-    """Of one call, over as many as take a while: a few milliseconds are at the mercy of others."""
+    """Seconds per call, averaged over enough calls: a few milliseconds are easily disturbed."""
     start, n = perf_counter(), 0
     while n == 0 or perf_counter() - start < LEAST_SECONDS:
         work()
@@ -340,7 +340,7 @@ def _seconds(work):
 
 
 def _walk_in_threads(covered, X):
-    """Ask every node of every row, in two threads."""
+    """Compare every row at every node, in two threads."""
     from cart.primitives.threads import in_parts
 
     columns = np.ascontiguousarray(X.T)
@@ -366,7 +366,7 @@ def _walk_all(trees, columns, rows, found):
 
 
 def _null_association(quick):
-    """For each tree, the mean over rows of phi times y, on rows it has seen and has not."""
+    """For each tree, the mean over rows of phi times y, on in-bag and on out-of-bag rows."""
     n_sets, n_trees = (5, 10) if quick else (N_SETS, 50)
     found, sizes = np.empty((2, n_sets, 5)), np.empty((2, n_sets, 5))
     for s in range(n_sets):
@@ -400,7 +400,7 @@ def _association(tree, X, y):
 
 
 def _false_rate(quick):
-    """How often `compare` speaks of a fall, where rows were seen in name only, and in truth."""
+    """How often `compare` reports a fall, with exchanged out-of-bag rows and with the true ones."""
     n_sets = 5 if quick else N_SETS
     designs = {
         "noise": lambda s: strobl_2007(120, np.random.RandomState(s)),

@@ -15,7 +15,7 @@ BLUE, RED = "#4878a8", "#c44e52"
 
 
 def draw_all():
-    """Draw every figure; returns what was done, in words."""
+    """Draw every figure; returns a line on each."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, (draw, size) in FIGURES.items():
         figure = Figure(figsize=size, layout="constrained")
@@ -37,7 +37,7 @@ def draw_explained(figure):
 
 
 def draw_absent(figure):
-    """A feature that the target does not depend on, beside its copy and against references."""
+    """A feature that the target does not depend on, with the feature it copies, for both games."""
     rng = np.random.RandomState(0)
     a, b = rng.normal(size=(2, 1000))
     X = np.column_stack((a, 0.9 * a + 0.44 * b, rng.normal(size=1000)))
@@ -61,7 +61,7 @@ def draw_absent(figure):
 
 
 def draw_seen(figure):
-    """Noise: values of one feature over y, by trees that have seen the row and that have not."""
+    """Noise: values of one feature over y, by in-bag trees and by out-of-bag trees of each row."""
     X, y = strobl_2007(120, np.random.RandomState(0), n_classes=1)
     model = forest_or_tree(forest.RandomForestRegressor(200, random_state=0).fit(X, y))
     out = trees_out_of_bag(model, X)

@@ -1,4 +1,4 @@
-"""Other packages that compute path-dependent SHAP values, each asked in a process of its own."""
+"""Other packages that compute path-dependent SHAP values, each run in a separate process."""
 
 import multiprocessing
 import warnings
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LIMIT = 40.0  # seconds
-LEAST_SECONDS = 0.3  # that calls are repeated for: their mean says more than one
+LEAST_SECONDS = 0.3  # for which calls are repeated; their mean is more reliable than one call
 
 
 class Answer(NamedTuple):
-    """What a package says of some rows."""
+    """The SHAP values of a package for some rows."""
 
-    values: np.ndarray | None  # (n_rows, n_features[, n_classes]); None: it failed
-    seconds: float  # of explaining, the model read before
+    values: np.ndarray | None  # (n_rows, n_features[, n_classes]); None if it failed
+    seconds: float  # of explaining, after the model was read
     error: str
 
 
 def ask(name: str, model: Any, X: np.ndarray, limit: float = LIMIT) -> Answer:
-    """The values of a package for a model of scikit-learn, unless it takes longer than `limit`."""
+    """Values of a package for a scikit-learn model, unless it takes longer than `limit`."""
     ours, theirs = multiprocessing.get_context("fork").Pipe()
     work = multiprocessing.get_context("fork").Process(
         target=_answer, args=(PEERS[name], model, X, theirs)
@@ -42,7 +42,7 @@ def ask(name: str, model: Any, X: np.ndarray, limit: float = LIMIT) -> Answer:
 
 
 def name_of(name: str) -> str:
-    """The package with its version, where it is installed, and the variant of it."""
+    """The package with its version, if it is installed, and its variant."""
     package, _, variant = name.partition(" ")
     try:
         return f"{package} {version(package)} {variant}".strip()
@@ -55,12 +55,12 @@ def _answer(explain, model, X, pipe):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run = explain(model)
-            run(X[:1])  # what is compiled or read at first is not counted
+            run(X[:1])  # what is compiled or read only once is not counted
             start, n = perf_counter(), 0
             while n == 0 or perf_counter() - start < LEAST_SECONDS:
                 values, n = np.asarray(run(X)), n + 1
             pipe.send(Answer(values, (perf_counter() - start) / n, ""))
-    except BaseException as error:  # also where a package is built for another NumPy
+    except BaseException as error:  # for example, a package built for another NumPy
         pipe.send(Answer(None, np.nan, f"{type(error).__name__}: {error}"[:80]))
 
 

@@ -1,4 +1,4 @@
-"""The voting benchmark: what the rules score on fresh data, and what they said out of bag."""
+"""The voting benchmark: scores of the rules on fresh data, and their out-of-bag estimates."""
 
 import numpy as np
 from sklearn.datasets import make_classification, make_friedman1
@@ -8,7 +8,7 @@ from benchmarks.harness import display, results
 
 SETS, QUICK_SETS = 20, 3
 N_TRAIN, N_FRESH, N_ESTIMATORS = 400, 4000, 500
-ERRORS_BAR, POINTS_BAR = 3.0, 0.01  # most that the mean estimate may be off: the larger of both
+ERRORS_BAR, POINTS_BAR = 3.0, 0.01  # mean estimates may be off by the larger of both
 RULES = {
     "classification": ("soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"),
     "regression": ("soft", "oob_weighted", "stacked"),
@@ -60,7 +60,7 @@ def table(content):
 
 
 def make_table(task, seed):
-    """Training rows and fresh ones of one generated table.
+    """Training rows and fresh rows of one generated table.
 
     Returns
     -------
@@ -100,5 +100,5 @@ def _row(task, rule, scores):
 
 
 def _mean(x):
-    """Mean, and its standard error."""
+    """Mean and its standard error."""
     return x.mean(), x.std(ddof=1) / np.sqrt(len(x))

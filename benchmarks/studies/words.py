@@ -1,8 +1,9 @@
-"""How often each sentence of `compare` is false: tables of seven designs whose truth is known.
+"""How often each sentence of `compare` is false, on tables of seven designs with known truth.
 
-What is true on average is the mean over the tables of a design; of the order of two features, what
-many trees say of the same table; of SHAP values, what is said where the trees that have not seen a
-row are drawn by chance. The seed of everything is the number of a design and a table.
+What is true on average is the mean over the tables of a design. For the order of two features the
+truth is the order by many trees on the same table. For SHAP values a sentence is also false if it
+is said when the out-of-bag rows of trees are exchanged at random. Seeds derive from the number of a
+design and of a table.
 """
 
 from collections import defaultdict
@@ -21,36 +22,36 @@ from importance.shap.mean_absolute import FALL
 from importance.shap.values import explain, trees_out_of_bag
 
 TABLES, QUICK_TABLES = 200, 6
-MOST_FALSE = 16  # of 200: 5 %, and two Monte Carlo errors
+MOST_FALSE = 16  # of 200: 5 % plus two Monte Carlo errors
 TREES, MORE_TREES = 25, 400
 MEASURES = ("mdi", "unbiased_mdi", "oob_permutation", "drop_column")
-ON_SHAP = "SHAP falls out of bag"  # the sentence that needs nothing but SHAP values
-CONFIRMED = 0.5  # of its share by MDI: with more out of bag, "not confirmed" is false
+ON_SHAP = "SHAP falls out of bag"  # the sentence that needs only SHAP values
+CONFIRMED = 0.5  # times its share by MDI: if it has more out of bag, "not confirmed" is false
 
 
 class Asked(NamedTuple):
-    """What `compare` says of one table."""
+    """The sentences of `compare` on one table, and what they are judged by."""
 
     said: dict  # by sentence, positions of features
     values: dict  # by measure
-    of_noise: np.ndarray  # positions of the features of noise
+    of_noise: np.ndarray  # positions of the noise features
     settled: np.ndarray | None  # see `_settled`
     says_by_chance: bool  # see `_says_by_chance`
 
 
 def noise(rng):
-    """Six features, none with information; regression."""
+    """Six features without information; regression."""
     return rng.normal(size=(100, 6)), rng.normal(size=100), np.arange(6)
 
 
 def signals(rng):
-    """Three signals that nothing replaces, and two features of noise; regression."""
+    """Three signals that nothing replaces, and two noise features; regression."""
     X = rng.normal(size=(60, 5))
     return X, 2 * X[:, 0] + X[:, 1] + X[:, 2] + rng.normal(size=60), np.arange(3, 5)
 
 
 def twins(rng):
-    """A signal, its copy, another signal, noise and a number of the row; classification."""
+    """A signal, its near-copy, another signal, noise, and a row number; classification."""
     X = rng.normal(size=(150, 5))
     X[:, 1] = X[:, 0] + 0.05 * X[:, 1]
     X[:, 4] = rng.permutation(150)
@@ -59,14 +60,14 @@ def twins(rng):
 
 
 def follower(rng):
-    """A signal, one that follows it (0.9) and says nothing beyond, two more; regression."""
+    """A signal, a feature that follows it (0.9) and adds nothing, two more signals; regression."""
     X = rng.normal(size=(150, 5))
     X[:, 1] = 0.9 * X[:, 0] + np.sqrt(0.19) * X[:, 1]
     return X, 2 * X[:, 0] + X[:, 2] + X[:, 3] + rng.normal(size=150), np.arange(4, 5)
 
 
 def correlated_noise(rng):
-    """A signal, and three features of noise that go together (-0.95); classification."""
+    """A signal, and three correlated noise features (|0.95|); classification."""
     X = rng.normal(size=(150, 5))
     X[:, 2] = -0.95 * X[:, 1] + 0.31 * X[:, 2]
     X[:, 3] = 0.95 * X[:, 1] + 0.31 * X[:, 3]
@@ -93,7 +94,7 @@ DESIGNS = {
 
 
 def run(args):
-    """Ask `compare` of every table, and count."""
+    """Run `compare` on every table, and count false sentences."""
     n_tables = QUICK_TABLES if args.quick else args.sets
     kinds = [kind for kind in SENTENCES if args.only in kind]
     content = {"n_tables": n_tables, "rows": []}
@@ -106,7 +107,7 @@ def run(args):
 
 
 def ask(name, number, i, kinds):
-    """Sentences of one table, what they are of, and what the measures say."""
+    """The sentences on one table, the features they are about, and the values of the measures."""
     rng = np.random.default_rng([21, number, i])
     X, y, of_noise = DESIGNS[name](rng)
     kind = RandomForestClassifier if y.dtype.kind == "i" else RandomForestRegressor
@@ -123,7 +124,7 @@ def ask(name, number, i, kinds):
 
 
 def _says_by_chance(forest, X, comparison, i):
-    """Is there a word on SHAP where rows are out of bag of trees in name only?"""
+    """Whether a sentence on SHAP is said when out-of-bag rows are exchanged at random."""
     out = np.random.default_rng(i).permuted(trees_out_of_bag(forest, X), axis=1)
     outside = explain(forest, X, out).mean_abs(per_row=True)
     exchanged = dict(zip(SHAP, (comparison.results[SHAP[0]], outside), strict=True))
@@ -131,7 +132,7 @@ def _says_by_chance(forest, X, comparison, i):
 
 
 def _settled(comparison, kind, X, y, i):
-    """What many trees say of a table: differences of features, in standard errors of 25 trees."""
+    """Differences of features by many trees on a table, in standard errors of 25 trees."""
     forest = kind(MORE_TREES, random_state=1000 + i, n_jobs=1).fit(X, y)
     per_tree = comparison.results["oob_permutation"].per_tree
     values = oob_permutation(forest, X, y).values
@@ -158,7 +159,7 @@ def count(found, kinds=tuple(SENTENCES)):
 
 
 def judges_of(found):
-    """By sentence, a function that says whether it is false of some features."""
+    """By sentence, a function that tells whether it is false for some features."""
     each = {m: np.array([asked.values[m] for asked in found]) for m in found[0].values}
     mean = {m: values.mean(axis=0) for m, values in each.items()}
     inside, outside = (mean[m] for m in SHAP)
