@@ -144,7 +144,7 @@ def _may_be_left_out(node):
 
 
 def _indices(node):
-    """The next index, except for a shape, where it does not exist."""
+    """Replace an index by the next one, except in a shape, which may not have it."""
     index = node.slice
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return

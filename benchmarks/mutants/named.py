@@ -1,4 +1,4 @@
-"""Mutants that no test used to kill; `--named` tries each of them."""
+"""Mutants that tests once missed; `--named` tries each of them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Judges whether a tree is right even where rounding decides, by its splits in exact arithmetic.
+"""Exact arithmetic on the splits of a tree, to judge it even where rounding decides.
 
 Gini, squared and absolute error are judged in whole numbers and fractions; entropy and Poisson
 deviance in decimals with 50 digits more than their sums have. The score of a cut is, up to

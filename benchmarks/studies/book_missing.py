@@ -1,4 +1,4 @@
-"""Missing values in predict: surrogates against the learned side, the majority and the mean."""
+"""Missing values at prediction: surrogates against the learned side, the majority and the mean."""
 
 import numpy as np
 

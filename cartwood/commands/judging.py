@@ -33,7 +33,7 @@ MANY = 20  # distinct values from which on a column may say whom rows belong to
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments for measures besides permutation, and for how many rows judge."""
+    """Add the arguments for further measures, and for the number of rows that judge trees."""
     add = parser.add_argument
     add("--refits", action="store_true", help="also drop-column importance: a forest per column")
     add("--shap", action="store_true", help="also mean |SHAP|, on all trees and out of bag")

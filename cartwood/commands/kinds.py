@@ -302,8 +302,7 @@ def _partitions(side, tables):
 
 
 def _importances(side, tables):
-    """Every measure on a forest of numbers; on missing values and categories, those with kernels
-    of their own."""
+    """Every measure on numbers; on missing values and categories, those with other kernels."""
     from forest.interop.bridge import to_sklearn
 
     X, y = tables.numbers, side.y
@@ -347,7 +346,7 @@ _GIVEN: dict[str, Callable[[Any, Any], tuple]] = {
     "shap_values": lambda X, y: (X,),
 }
 _FEW: dict[str, Any] = {"random_state": 0, "n_jobs": 1}
-# Options by name of the function, with what is special behind a comma.
+# Options by name of the function; a comma separates what tells its cases apart.
 _MEASURES: dict[str, dict[str, Any]] = {
     "mdi": {},
     "unbiased_mdi": {},

@@ -332,7 +332,7 @@ def _convert(column, kind, unit=None):
 
 
 def kind_of_time(column: Any) -> str | None:
-    """What values, also as text, say about time: "dates", "durations", "times of day" or None."""
+    """The kind of time in a column without gaps: "dates", "durations", "times of day" or None."""
     return _TIMES.get(_kind_of(column)) if len(column) > 0 else None
 
 

@@ -37,7 +37,7 @@ _CENTURY = 69  # 69 is 1969, 68 is 2068 (POSIX)
 
 
 def kind_of_dates(known: Any) -> str | None:
-    """The kind of dates or times that some texts, none of them missing, are; or None."""
+    """The kind of dates or times in some texts, none of them missing; or None."""
     text = _in_full(known.drop_duplicates())
     if are_all(text, _CLOCK, ":"):
         return CLOCK

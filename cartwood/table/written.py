@@ -48,7 +48,7 @@ def is_number(column: Any) -> bool:
 
 
 def kind_of_numbers(known: Any) -> str | None:
-    """The kind of numbers that some texts, none of them missing, are; or None."""
+    """The kind of numbers in some texts, none of them missing; or None."""
     signed = with_minus(known) if may_be_booked(known) else known
     distinct = signed.drop_duplicates()
     for kind, pattern, sign in _PATTERNS:

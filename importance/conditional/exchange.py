@@ -7,7 +7,7 @@ donors at splits on columns that they give. A pending node holds an interval of 
     rows    [ . a b c | d e . ]   a split on a column that is kept divides the rows
     donors  [ . p q | r s t . ]   a split on a column that is given divides the donors
 
-In a leaf, every row that is there has met the share of its donors that got there with it. If the
+In a leaf, each row is counted with the share of its donors that got there with it. If the
 donors give one column, they are sorted by its value: a split divides them where a binary search
 ends, and donors whose value is missing stay together.
 """

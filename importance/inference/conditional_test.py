@@ -62,7 +62,7 @@ def conditional_test(
     %(refitted)s
     method : {"resample", "drop"}, default="resample"
     cv : int, default=5
-        Number of random folds; in classification they have equal class shares.
+        Number of random folds, stratified by class in classification.
     n_draws : int, default=20
         Number of draws with "resample".
     loss : str, default=None

@@ -1,4 +1,4 @@
-"""Shadows: copies of the features with permuted rows, which show how important noise can look."""
+"""Shadows, copies of features with permuted rows: how important noise is, and what exceeds it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -13,7 +13,7 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel
 
-# A row acts as a receiver of values, whose influence is known; as a donor, with an influence alike;
+# A row acts as a receiver of values, whose influence is known; as a donor, with similar influence;
 # and as a row that trees are grown on. The variance of receivers alone is too small. Multiplied by
 # these factors it covers the mean over tables in 92 to 98 % of intervals, pooled over features of
 # signal and noise (`python -m benchmarks calibration --only rows`). Growth adds more in regression.

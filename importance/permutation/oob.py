@@ -44,8 +44,6 @@ def oob_permutation(
     tables in 92 to 98 % of cases, pooled over features: nearly always for noise, which is seldom
     taken for signal, and in 88 to 99 % for strong features
     (`python -m benchmarks calibration --only rows`). They cover less often
-    features: nearly always for noise, which is seldom taken for signal, and in 88 to 99 % for
-    strong features (`python -m benchmarks calibration --only rows`). They cover less often
 
     - where features are strongly correlated and y has little noise (78 to 84 %, `--only
       elsewhere`): use `over_data`, whose standard error from refits does cover there;

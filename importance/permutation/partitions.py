@@ -70,7 +70,7 @@ def oob_permutation(
     The expectation over all permutations and its standard error over data are those of the whole
     table, up to rounding of sums. For every tree, each partition reports how many of its
     out-of-bag rows lie at or below each threshold, and what its rows lose. X is read three times,
-    once of them for the sizes of the partitions.
+    the first time for the sizes of the partitions.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
     Raises
     ------
     ValueError
-        If a node weighs less than nothing or more than its parent: weights were negative.
+        If a node has negative weight, or more than its parent: the fit had negative weights.
     """
     nodes = [nodes_of(tree) for tree in trees]
     sizes = [len(of.children_left) for of in nodes]

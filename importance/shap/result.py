@@ -41,7 +41,6 @@ class ShapValues:
     interactions : ndarray of shape (n_rows, n_features, n_features[, n_classes]), or None
         Off the diagonal, half of what two features do together beyond what they do alone, so each
         pair appears twice; on the diagonal the main effects. A row sums to its entry of `values`.
-        main effects, so that a row adds up to `values`.
     is_out_of_bag : bool
     index : pandas.Index, or None
         Names of the rows, if X was a DataFrame.

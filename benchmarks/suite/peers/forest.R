@@ -1,5 +1,5 @@
-# The process that measures one library of R on one table: Rscript forest.R, a task as JSON on stdin.
-# The table is in the same folder, as X.bin, y.bin, X_test.bin and y_test.bin, columns of doubles.
+# The process that measures one R library on one table: Rscript forest.R, with a task as JSON on stdin.
+# The table is in the folder task$data: X.bin, y.bin, X_test.bin and y_test.bin, columns of doubles.
 
 task <- jsonlite::fromJSON(readLines(file("stdin"), warn = FALSE))
 read <- function(name, n_columns) {
