@@ -49,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The exports, which alone import `sklearn.tree`, when they are asked for."""
+    """Import the exports on first use: they alone import `sklearn.tree`, which is slow."""
     if name in ("export_graphviz", "export_text", "plot_tree"):
         return getattr(importlib.import_module("cart.interop.export"), name)
     raise AttributeError(f"module 'cart' has no attribute {name!r}")

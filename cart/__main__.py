@@ -1,8 +1,8 @@
 """Compile the kernels of trees before their first use: `python -m cart`, for images and CI.
 
-What is compiled is kept in `NUMBA_CACHE_DIR` where that is set, else beside the package, else in
-the user's cache folder. Trees and forests by Gini, entropy and squared error then fit and predict
-dense tables without compiling.
+Compiled kernels are kept in `NUMBA_CACHE_DIR` if it is set, else beside the package, else in the
+user's cache folder. Trees and forests with the criteria Gini, entropy and squared error then fit
+and predict dense tables without compiling.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from cart.tree.compact import Compact
 from cart.tree.packed import pack
 from cart.tree.traversal import rows_for, sum_of_values
 
-FEW, MANY = 30, 2**16 + 1  # distinct values, whose codes have 16 bits, and 32
-N_FEATURES = 9  # of which one is few
+FEW, MANY = 30, 2**16 + 1  # numbers of rows whose distinct values have codes of 16 and 32 bits
+N_FEATURES = 9  # enough for max_features=1 to be "few" of them
 BINS: dict[str, Any] = {"max_bins": 255}
 
 
 class Case(NamedTuple):
-    """What is fitted: its name, the model, to how many rows, and are its targets whole numbers?"""
+    """A model to fit, on how many rows, and whether its targets are whole numbers."""
 
     name: str
     model: BaseDecisionTree
@@ -46,7 +46,7 @@ CASES = (
 
 
 def main(cases: Sequence[Case] = CASES) -> None:
-    """Fit the models of cases once, and predict."""
+    """Fit the model of each case and predict, which compiles the kernels, and print the times."""
     begin = perf_counter()
     first_draws([0], 2)
     for case in cases:
@@ -57,10 +57,10 @@ def main(cases: Sequence[Case] = CASES) -> None:
 
 
 def use(case: Case) -> None:
-    """Fit a model to a table of random ranks, and predict by all ways that forests take."""
+    """Fit a model to a table of random ranks, and predict by every kernel that forests use."""
     rng = np.random.default_rng(0)
     X = np.argsort(rng.random((case.n_rows, N_FEATURES)), axis=0) / 10
-    X[0, 0] = X[1, 0]  # such doubles are looked at once more
+    X[0, 0] = X[1, 0]  # equal values make the kernel for repeated codes run
     y = rng.integers(0, 2, case.n_rows)
     tree = case.model.set_params(max_depth=2).fit(X, y if case.is_whole else y + 0.5).tree_
     packed = pack([tree], np.float32)
@@ -69,7 +69,7 @@ def use(case: Case) -> None:
     tree.apply(X)
     sum_of_values(packed, X)
     Compact.of(tree.nodes).expand()
-    digest_of(np.zeros(1 << 13))  # of models that are saved
+    digest_of(np.zeros(1 << 13))  # the checksum of saved models
 
 
 if __name__ == "__main__":

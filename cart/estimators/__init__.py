@@ -1,4 +1,4 @@
-"""The tree estimators, and what they do with X, y and parameters before trees are grown."""
+"""The tree estimators, and how they check and encode X, y and parameters before growth."""
 
 from cart.estimators.saved_state import load
 from cart.estimators.trees import (

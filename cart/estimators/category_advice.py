@@ -1,26 +1,26 @@
-"""Warnings of columns that "from_dtype" takes for categories, and that are hardly any."""
+"""Warnings about columns that "from_dtype" takes for categories although they hardly are."""
 
 import re
 from collections.abc import Iterable
 
 from cart.primitives.user_warning import warn_user
 
-MOST = 0.9  # of the rows: a column with so many distinct values names them
-LEAST = 50  # values from which on that is said
-_NAMED = 5
+MOST = 0.9  # a column with more distinct values than this share of the rows identifies rows
+LEAST = 50  # columns with fewer distinct values get no such warning
+_NAMED = 5  # at most so many columns are listed in a warning
 _DAY = r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{4}/\d{1,2}/\d{1,2})"
 _DATE = re.compile(_DAY + r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 
 
 def warn_of_other_texts(names: Iterable, categories: list, n_rows: int) -> None:
-    """Warn of columns of names or dates.
+    """Warn about columns that hold row names or dates rather than categories.
 
     Parameters
     ----------
     names : iterable of str
-        Of all columns.
+        Names of all columns.
     categories : list of ndarray or None
-        Of every column; None for numbers.
+        The categories of every column; None for a column of numbers.
     n_rows : int
 
     Warns
@@ -49,7 +49,7 @@ def warn_of_other_texts(names: Iterable, categories: list, n_rows: int) -> None:
 
 
 def _are_dates(found):
-    """Texts that all are; the first of most others is none."""
+    """Whether all categories are texts written as dates; usually the first one already tells."""
     return all(isinstance(text, str) and _DATE.fullmatch(text.strip()) for text in found)
 
 

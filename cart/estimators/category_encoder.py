@@ -1,4 +1,4 @@
-"""Categorical columns: which they are, and their categories as whole numbers."""
+"""Find the categorical columns and encode their categories as whole numbers."""
 
 from contextlib import contextmanager
 
@@ -14,12 +14,12 @@ from cart.estimators.parameters import MatrixLike
 from cart.files import storable, with_state
 from cart.table.precision import dates_as_seconds
 
-# The code of a category that was not met in training.
+# The code of a category that does not occur in the training table.
 UNSEEN = -1
 
 
 class CategoryEncoder:
-    """Categories of the training table, and the code of each: 0, 1, ... in sorted order.
+    """Encodes the categories of each column as 0, 1, ... in sorted order.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class CategoryEncoder:
 
     @property
     def n_categories(self):
-        """(n_features,) int64; 0 for columns of numbers."""
+        """Number of categories per feature, (n_features,) int64; 0 for columns of numbers."""
         numbers = np.zeros(len(self.mask), np.int64)
         numbers[self.mask] = [len(c) for c in self._without_missing()]
         return numbers
 
     @property
     def categories(self):
-        """Per feature the categories in the order of their codes; None for columns of numbers."""
+        """List of each feature's categories in the order of their codes; None for numbers."""
         categories = iter(self._without_missing())
         return [next(categories) if is_categorical else None for is_categorical in self.mask]
 
@@ -48,7 +48,7 @@ class CategoryEncoder:
         return [c[c == c] for c in categories]  # nan is not equal to itself
 
     def fit(self, X):
-        """Learn the categories of X; returns what `transform` does."""
+        """Learn the categories of X, and return X encoded as `transform` does."""
         self._encoder = _unfitted()
         values, places = self._categorical_part(X)
         if self.mask.any():
@@ -56,13 +56,14 @@ class CategoryEncoder:
         return self._as_numbers(X, values, places)
 
     def transform(self, X, keeps_missing=False):
-        """X as numbers: codes of categories, UNSEEN for those not met in training.
+        """Encode X as numbers: codes of categories, UNSEEN for those not in the training table.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
         keeps_missing : bool, default=False
-            Missing values of a column that had none in training stay missing; else they are UNSEEN.
+            What becomes of missing values in a column that had none in training: they stay missing
+            if True, and are UNSEEN otherwise.
 
         Returns
         -------
@@ -92,12 +93,15 @@ class CategoryEncoder:
         return out
 
     def _categorical_part(self, X):
-        """The values of the categorical columns, and None; or, where pandas numbers them, the
-        distinct ones of each, and the places of the rows' among them."""
+        """Return the categorical columns as (values, None), or factorized as (distinct, places).
+
+        A pandas DataFrame is factorized: a list of each column's distinct values, and a list of
+        the positions of its rows' values among them.
+        """
         part = _safe_indexing(X, np.flatnonzero(self.mask), axis=1)
         if hasattr(part, "iloc") and part.size > 0:
             found = [part.iloc[:, j].factorize() for j in range(part.shape[1])]
-            # Place -1, where a value is missing, is the last.
+            # factorize gives missing values the place -1, so nan is appended as the last value.
             values = [[*distinct.astype(object), np.nan][: None if places.min() < 0 else -1]
                       for places, distinct in found]  # fmt: skip
             return values, [places for places, _ in found]
@@ -111,7 +115,7 @@ _is_missing = np.frompyfunc(lambda value: value is None or is_pandas_na(value), 
 
 
 def _side_by_side(columns):
-    """Columns of values as an array, the shorter ones filled up with their first."""
+    """Columns of different lengths as one array; short ones are padded with their first value."""
     values = np.empty((max(map(len, columns)), len(columns)), object)
     for j, column in enumerate(columns):
         values[:, j] = column[0]
@@ -120,8 +124,10 @@ def _side_by_side(columns):
 
 
 def _codes_of(values, categories, keeps_missing):
-    """The code of each value, nan or UNSEEN where it is missing; categories have nan last, if at
-    all."""
+    """The code of each value; nan or UNSEEN for a missing one.
+
+    If training had missing values, nan is the last of `categories`.
+    """
     code = {category: i for i, category in enumerate(categories)}
     missing = np.nan if keeps_missing or categories[-1] != categories[-1] else UNSEEN
     return np.array([code.get(value, UNSEEN) if value == value else missing for value in values])
@@ -136,7 +142,7 @@ def _unfitted():
 
 
 def _state_of(encoder):
-    """What it has learnt."""
+    """The mask and the fitted attributes of the encoder, as a model file stores them."""
     parameters = encoder._encoder.get_params()
     fitted = {name: x for name, x in vars(encoder._encoder).items() if name not in parameters}
     return {"mask": encoder.mask, "fitted": fitted}
@@ -152,14 +158,15 @@ storable("CategoryEncoder", CategoryEncoder, _state_of, _from_state)
 
 
 def encode_categories(estimator, X, reset):
-    """X with its categories as numbers.
+    """Encode the categories of X as numbers.
 
     Parameters
     ----------
     estimator : estimator
-        With `reset` it learns the categories: it gets `is_categorical_` and `categories_`.
+        With `reset`, the categories are learned and it gets `is_categorical_` and `categories_`.
     X : array-like of shape (n_samples, n_features)
     reset : bool
+        Learn the categories of X (in `fit`); False uses those that were learned.
 
     Returns
     -------
@@ -168,9 +175,9 @@ def encode_categories(estimator, X, reset):
     Raises
     ------
     ValueError
-        If the categorical features do not fit the table or the other parameters.
+        If `categorical_features` contradicts the table or other parameters.
     TypeError
-        If the values of one do not sort.
+        If the values of a categorical column cannot be sorted.
 
     Warns
     -----
@@ -204,7 +211,7 @@ def encode_categories(estimator, X, reset):
 
 @contextmanager
 def _naming_what_does_not_sort(X, mask):
-    """Of values that are no categories an error that says in which column they are."""
+    """Context in which values that cannot be sorted raise an error that names their column."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -224,10 +231,10 @@ def _naming_what_does_not_sort(X, mask):
 
 
 def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
-    """How many rows have a category that training did not have, of every column.
+    """Count, for each column, the rows whose category does not occur in the training table.
 
-    In prediction these go where most rows of a node went in training, without a warning: a table in
-    which they are many is another than the model knows.
+    `predict` sends such rows where most rows of a node went in training, without a warning. High
+    counts mean that the table differs from the one that the model was fitted on.
 
     Parameters
     ----------
@@ -238,14 +245,14 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_features,), int64
-        0 for columns of numbers. A missing value is no category.
+        0 for columns of numbers. Missing values are not counted.
 
     Raises
     ------
     TypeError
-        If the model is no tree or forest of Cartwood.
+        If the model is not a tree or forest of Cartwood.
     ValueError
-        If X has other columns than the model was fitted on.
+        If the columns of X are not those that the model was fitted on.
     sklearn.exceptions.NotFittedError
 
     Examples
@@ -274,13 +281,12 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
 
 
 def as_columns(X):
-    """X as a DataFrame or a two-dimensional array, in which columns can be chosen; dates are
-    seconds.
+    """X as a DataFrame or a two-dimensional array, with dates converted to seconds.
 
     Raises
     ------
     ValueError
-        If it is sparse or has another shape.
+        If X is sparse or not two-dimensional.
     """
     if issparse(X):
         raise ValueError(
@@ -296,7 +302,7 @@ def as_columns(X):
 
 
 def find_categorical(categorical_features, X):
-    """Which columns hold categories.
+    """Mask of the columns that hold categories.
 
     Parameters
     ----------
@@ -312,7 +318,7 @@ def find_categorical(categorical_features, X):
     Raises
     ------
     ValueError
-        If it does not fit X.
+        If `categorical_features` does not match the columns of X.
     """
     n_features = X.shape[1]
     if isinstance(categorical_features, str):  # "from_dtype"
@@ -358,7 +364,7 @@ def _numbers_of(names, X):
 
 
 def _holds_categories(dtype):
-    """Is it a categorical, string or object dtype of pandas or polars?"""
+    """Whether this is a categorical, string or object dtype of pandas or polars."""
     return str(dtype).split("(")[0].lower() in _CATEGORICAL_DTYPES or dtype == "category"
 
 
@@ -366,12 +372,15 @@ _CATEGORICAL_DTYPES = {"category", "categorical", "enum", "string", "str", "obje
 
 
 def match_categories(estimator, X, reset):
-    """Have an estimator without categories forget those of the fit before: kernels rely on them.
+    """Remove the categories of an earlier fit, or check that a warm start keeps them.
+
+    With `reset`, an estimator without `categorical_features` loses what an earlier fit learned of
+    categories: kernels rely on these attributes.
 
     Raises
     ------
     ValueError
-        If `reset` is False, and the trees that are kept know other columns as categories.
+        If `reset` is False and the trees that are kept were grown with other categorical columns.
     """
     features = estimator.categorical_features
     if not reset:

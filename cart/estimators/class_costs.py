@@ -1,13 +1,13 @@
-"""Priors and losses: what classes and mistakes are worth (Breiman et al. 1984, sections 1.4, 4.4).
+"""Priors of classes and losses of mistakes (Breiman et al. 1984, sections 1.4 and 4.4).
 
-Rows weigh what makes each class weigh its altered prior, its prior times what it costs to be
-mistaken about it; splits are chosen under these weights:
+Trees are grown on weights under which each class weighs its altered prior: its prior times L, the
+total cost of mistakes about it.
 
     weight of a row of class i   its own x prior(i) L(i) / (share(i) sum over h of prior(h) L(h))
     L(i)                         sum over j of loss(i, j); 1 without losses
 
-A node's class shares are then those under the altered priors, s(i). Dividing by L leads back to
-the true ones, p(i) ~ s(i) / L(i), by which the class is chosen that costs least:
+The class shares s(i) in a node are then those under the altered priors. Dividing by L gives the
+true shares, p(i) ~ s(i) / L(i). The predicted class is the one with the least expected loss:
 
     arg min over j of  sum over i of p(i) loss(i, j)
 """
@@ -18,12 +18,12 @@ from cart.files.state import has_row_names
 
 
 def check_priors(priors, labels):
-    """The priors of the classes.
+    """Check the priors of the classes and return them as an array in the order of `labels`.
 
     Parameters
     ----------
     priors : dict of label to float, array-like of shape (n_classes,), or None
-        A Series of pandas is by its labels, unless these are 0, 1, ... as by default.
+        A pandas Series is read by its labels, unless these are the default 0, 1, ...
     labels : ndarray of shape (n_classes,)
 
     Returns
@@ -33,7 +33,7 @@ def check_priors(priors, labels):
     Raises
     ------
     ValueError
-        If they are not one positive number for each class, with the sum 1.
+        If they are not one positive number for each class, summing to 1.
     """
     if priors is None:
         return None
@@ -70,12 +70,13 @@ def _as_numbers(name, values):
 
 
 def check_loss(loss, labels):
-    """The loss matrix.
+    """Check the loss matrix and return it as an array in the order of `labels`.
 
     Parameters
     ----------
     loss : array-like of shape (n_classes, n_classes), or None
-        loss[i][j]: of taking class i for class j. A DataFrame is by its labels, as priors are.
+        loss[i][j] is the cost of predicting class j for class i. A DataFrame is read by its
+        labels, as `check_priors` reads a Series.
     labels : ndarray of shape (n_classes,)
 
     Returns
@@ -85,8 +86,8 @@ def check_loss(loss, labels):
     Raises
     ------
     ValueError
-        If it has another shape or other labels, a negative number, another diagonal than 0, or a
-        row without a positive number.
+        If its shape or labels do not match the classes, a number is negative or not finite, the
+        diagonal is not 0, or a row has no positive number.
     """
     if loss is None:
         return None
@@ -118,7 +119,7 @@ def check_loss(loss, labels):
 
 
 def refuse_several_outputs(estimator, n_outputs):
-    """Refuse priors and losses of several outputs.
+    """Raise a ValueError if priors or losses are given for several outputs.
 
     Raises
     ------
@@ -130,14 +131,13 @@ def refuse_several_outputs(estimator, n_outputs):
 
 
 def row_losses(loss):
-    """What mistakes about each class cost in all, (n_classes,) float64; 1 of a lone class."""
+    """L: the summed loss of mistakes about each class, (n_classes,) float64; 1 for a lone class."""
     total = loss.sum(axis=1)
     return np.where(total > 0.0, total, 1.0)
 
 
 def class_factors(weight, codes, priors, loss, n_classes):
-    """What rows of each class weigh times their own weight, so that each class weighs its altered
-    prior.
+    """Factors for the row weights of each class under which it weighs its altered prior.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def class_factors(weight, codes, priors, loss, n_classes):
     Returns
     -------
     ndarray of shape (n_classes,), float64
-        The sum of all weights stays what it is.
+        Scaled so that the sum of all weights does not change.
     """
     codes = codes.astype(np.int64)
     weight = np.broadcast_to(1.0 if weight is None else weight, codes.shape)
@@ -164,7 +164,7 @@ def class_factors(weight, codes, priors, loss, n_classes):
 
 
 def prior_weights(priors, total):
-    """What a unit of a class's weight weighs, so that classes weigh their priors.
+    """Factors for the weights of the classes under which they weigh their priors.
 
     Parameters
     ----------
@@ -175,20 +175,20 @@ def prior_weights(priors, total):
     Returns
     -------
     ndarray of shape (n_classes,), float64
-        0 of a class without weight.
+        0 for a class without weight.
     """
     share = total / total.sum()
     return np.divide(priors, share, out=np.zeros(len(priors)), where=share > 0.0)
 
 
 def true_shares(altered, loss):
-    """Class shares under the priors, from those under the altered priors.
+    """Convert class shares under the altered priors to shares under the priors.
 
     Parameters
     ----------
     altered : ndarray of shape (..., n_classes), float64
     loss : ndarray of shape (n_classes, n_classes), or None
-        None: they are the same.
+        None: both are the same.
 
     Returns
     -------
@@ -201,14 +201,14 @@ def true_shares(altered, loss):
 
 
 def cheapest(shares, loss):
-    """The class of least expected loss, the first of several.
+    """Position of the class with the least expected loss; the first one in a tie.
 
     Parameters
     ----------
     shares : ndarray of shape (..., n_classes), float64
-        Under the priors.
+        Class shares under the priors.
     loss : ndarray of shape (n_classes, n_classes), or None
-        None: 1 for any mistake, so that it is the class of the highest share.
+        None: every mistake costs 1, so this is the class with the largest share.
 
     Returns
     -------
@@ -216,28 +216,28 @@ def cheapest(shares, loss):
     """
     if loss is not None:
         return _of_least(shares @ loss).argmin(axis=-1)
-    if shares.shape[-1] == 2:  # argmax takes as long as a walk down a tree
+    if shares.shape[-1] == 2:  # argmax would take as long as walking down a tree
         return (shares[..., 1] > shares[..., 0]).astype(np.intp)
     return shares.argmax(axis=-1)
 
 
 def _of_least(costs):
-    """Costs of which those count as equal that differ by rounding alone."""
+    """Costs in which those that exceed the least by rounding errors only are set equal to it."""
     least = costs.min(axis=-1, keepdims=True)
     return np.where(costs <= least * (1.0 + 1e-12), least, costs)
 
 
 def node_costs(tree, loss=None):
-    """What the class that a node predicts costs, in expectation, per weight of the root.
+    """Expected cost of the class that each node predicts, per unit of the root's weight.
 
-    The risk R(t) = p(t) r(t) of the book, of every node as if it were a leaf.
+    This is the risk R(t) = p(t) r(t) of Breiman et al., of every node as if it were a leaf.
 
     Parameters
     ----------
     tree : cart.tree.tree.Tree
-        Of one output.
+        A tree with one output.
     loss : ndarray of shape (n_classes, n_classes), or None
-        None: 1 for any mistake.
+        None: every mistake costs 1.
 
     Returns
     -------

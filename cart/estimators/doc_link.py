@@ -1,20 +1,20 @@
-"""Where the documentation of an estimator is: its HTML, in a notebook, has a link there."""
+"""The address of an estimator's documentation, which its HTML in a notebook links to."""
 
 import functools
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
-_LABEL = "documentation"  # of the address among those of the project
+_LABEL = "documentation"  # the address's label among the project's URLs
 _PACKAGES = ("cart", "forest", "importance")
 _PAGE = "reference.html"
 
 
 class DocLink:
-    """Of estimators: their place in the reference, which scikit-learn's HTML links to."""
+    """Mixin that gives estimators their place in the reference, for scikit-learn's HTML."""
 
     def _get_doc_link(self) -> str:
-        """Address; "" where there is none, or the class is a user's own."""
+        """The address; "" if there is none, or if the class is a user's own subclass."""
         kind = type(self)
         is_ours = kind.__module__.partition(".")[0] in _PACKAGES
         site = address_of_site() if is_ours else ""
@@ -23,7 +23,7 @@ class DocLink:
 
 @functools.cache
 def address_of_site() -> str:
-    """That of the project's metadata (`[project.urls]`), else the site that `make docs` built."""
+    """Address of the documentation in `[project.urls]`, else of the site that `make docs` built."""
     with suppress(PackageNotFoundError):
         for url in metadata("cartwood").get_all("Project-URL") or ():
             label, _, address = url.partition(",")

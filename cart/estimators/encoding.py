@@ -1,4 +1,4 @@
-"""From checked columns to the table that trees are grown on, as the estimator's parameters ask."""
+"""Encode checked columns as the table that trees are grown on, as the parameters require."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -11,14 +11,14 @@ from cart.table.float_table import FloatTable
 from cart.table.merged_values import count_merged_values, exceeds_doubles, warn_of_merged_values
 from cart.table.table import Table
 
-_MANY_VALUES = 1 << 17  # of a table
-# The share of values that are not 0 from which on trees grow faster if a sparse table is made dense
-# for them, by splitter; and how many there may be, since that takes more memory.
+_MANY_VALUES = 1 << 17  # a smaller table keeps its values
+# A sparse table is made dense if the share of its nonzero values is at least this, by splitter,
+# since trees then grow faster; but only up to so many of them, since it takes more memory.
 _DENSE_FROM, _DENSE_MAX = {"best": 1 / 4, "random": 1 / 16}, 1 << 22
 
 
 def encode_table(estimator, given, columns, splitter, keeps_values):
-    """Encode columns and tell what was lost when they were cast to the precision.
+    """Encode columns, and count the distinct values that were merged by casting them.
 
     Parameters
     ----------
@@ -27,10 +27,10 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
     given : array-like of shape (n_samples, n_features), or sparse
         X as the user gave it.
     columns : cart.table.columns.Columns
-        Those of X from `check_table`, in the estimator's precision.
+        The columns of X as returned by `check_table`, in the estimator's precision.
     splitter : {"best", "random"}
     keeps_values : bool
-        False allows for a `Table` that is not complete.
+        False allows a `Table` that is not complete.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
     Warns
     -----
     UserWarning
-        If columns lose much.
+        If columns lose many of their distinct values.
     """
     table = _encode_values(estimator, columns, splitter, keeps_values)
     n_merged, n_left = np.zeros((2, estimator.n_features_in_), np.int64)
@@ -54,7 +54,7 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
 
 
 def encode_columns(estimator, X, splitter):
-    """The columns of X as trees are grown on them.
+    """Encode the columns of X as trees are grown on them, in X's own precision.
 
     Parameters
     ----------
@@ -82,30 +82,33 @@ def _encode_values(estimator, columns, splitter, keeps_values=True):
     is_single = columns.precision == np.float32 and not issparse(columns.X)
     if splitter == "random" and is_single and is_plain:
         return FloatTable.encode(columns, n_jobs)
-    # Bins know their values, and to look up those of a small table takes longer than to keep them.
+    # Bins need the values; in a small table, keeping them is faster than looking them up later.
     has_bins = getattr(estimator, "max_bins", None) is not None
     keeps_values = keeps_values or has_bins or columns.X.size < _MANY_VALUES
     return encode(columns, n_jobs=n_jobs, keeps_values=keeps_values)
 
 
 def _n_jobs_of(estimator):
-    """Threads that the estimator may take; a tree has no such parameter and takes one."""
+    """The estimator's `n_jobs`; None for trees, which have no such parameter and use one thread."""
     return getattr(estimator, "n_jobs", None)
 
 
 def _finish(estimator, table):
-    """The table, just encoded, with as many codes as the estimator allows, in few bytes."""
-    max_bins = getattr(estimator, "max_bins", None)  # scikit-learn's have none
+    """Bin an encoded table as `max_bins` requires, and narrow its codes as far as is useful."""
+    max_bins = getattr(estimator, "max_bins", None)  # scikit-learn's estimators have none
     table = table if max_bins is None else bin_table(table, max_bins)
     if not isinstance(table, Table):
         return table
-    # Kernels are compiled for each type: ranks have two bytes even where one would do.
+    # Kernels are compiled for each dtype, so ranks take two bytes even where one would do.
     return table.narrow() if max_bins is None else table.narrow(np.uint8)
 
 
 def asks_for_alternatives(estimator):
-    """Does the estimator ask for surrogates or competitors, or send rows with missing values
-    otherwise than scikit-learn? Then it needs ranks."""
+    """Whether the estimator needs ranks for surrogates, competitors or its `missing` rule.
+
+    That is, whether it keeps surrogates or competitors, or sends rows with missing values
+    by another rule than scikit-learn's.
+    """
     return (
         getattr(estimator, "surrogates", 0) != 0
         or getattr(estimator, "competitors", 0) != 0
@@ -114,7 +117,7 @@ def asks_for_alternatives(estimator):
 
 
 def takes_sparse(estimator):
-    """Do the parameters of the estimator leave the choice of a sparse table?"""
+    """Whether the parameters of the estimator permit a sparse table."""
     return (
         not asks_for_alternatives(estimator)
         and estimator.categorical_features is None
@@ -123,12 +126,12 @@ def takes_sparse(estimator):
 
 
 def refuse_impossible_alternatives(estimator, X):
-    """Refuse surrogates and competitors that contradict other parameters, or the table.
+    """Raise a ValueError if surrogates or competitors contradict other parameters or the table.
 
     Raises
     ------
     ValueError
-        If missing="surrogate" without surrogates, or X is sparse.
+        If missing="surrogate" and surrogates=0, or X is sparse.
     """
     if getattr(estimator, "missing", "learned") == "surrogate" and estimator.surrogates == 0:
         raise ValueError(
@@ -143,12 +146,12 @@ def refuse_impossible_alternatives(estimator, X):
 
 
 def refuse_impossible_bins(estimator, X, splitter):
-    """Refuse bins that such a table or splitter cannot have.
+    """Raise a ValueError if `max_bins` is set but the table or the splitter cannot have bins.
 
     Raises
     ------
     ValueError
-        If `max_bins` is set, and X is sparse or the splitter "random".
+        If `max_bins` is set, and X is sparse or the splitter is "random".
     """
     if getattr(estimator, "max_bins", None) is None:
         return

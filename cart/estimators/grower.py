@@ -1,7 +1,7 @@
-"""How trees are grown: on a fast path where one takes plan, table and weights, else in general.
+"""Grow trees on a fast path that takes the plan, table and weights, else on the general path.
 
-`fast_paths` says which paths take a plan and a table, a Grower, which of these take the weights of
-the trees at hand. Nobody else asks.
+`fast_paths` lists the paths that take a plan and a table. A `Grower` picks the first of them that
+also takes the weights of its trees. No other module makes this choice.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ FAST_PATHS = (
 
 
 def fast_paths(plan, table=None):
-    """The fast paths that grow trees to this plan, on this table if there is one already.
+    """The fast paths that can grow trees to this plan (on this table, if it is given).
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def fast_paths(plan, table=None):
 
     Returns
     -------
-    list of subclasses of cart.fast_paths.base.FastPath, the one to be preferred first
+    list of subclasses of cart.fast_paths.base.FastPath, in order of preference
     """
     if table is None:
         return [path for path in FAST_PATHS if path.knows(plan)]
@@ -49,21 +49,23 @@ def fast_paths(plan, table=None):
 
 
 def needs_complete_table(plan, weight):
-    """Are trees to be grown on a table that is complete? Else a fast path will most likely do.
+    """Whether growth needs a complete table; if not, a fast path will most likely be taken.
 
     Parameters
     ----------
     plan : cart.growth.plan.Plan
     weight : ndarray, scalar or None
-        Of the rows.
+        Weights of the rows.
     """
     is_whole = weight is None or are_whole(weight)
     return plan.alternatives.are_asked_for or not (is_whole and fast_paths(plan))
 
 
 def prepare_for_growth(table, codes, plan, columns=None):
-    """The table as trees are grown on it: with codes of 32 bits unless narrow ones are of use, and
-    complete unless a fast path fits, so that threads share what each would have to make.
+    """Make a table complete and wide where growth needs it.
+
+    A table becomes complete unless a fast path fits, and gets codes of 32 bits unless a fast path
+    takes narrow ones. Doing this once spares each thread from doing it.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ class Grower:
         See `cart.estimators.target.Target`.
     plan : cart.growth.plan.Plan
     columns : cart.table.columns.Columns, optional
-        Of the table, where it is not complete.
+        The columns of the table; needed if it is not complete.
     is_fast : bool, default=True
         False takes the general path, whatever the table.
     """
@@ -115,7 +117,7 @@ class Grower:
 
     @property
     def n_at_once(self):
-        """How many trees are worth to be grown at once."""
+        """How many trees are best grown in one call."""
         return max((fast.n_at_once for fast in self._fast), default=1)
 
     def grow(self, weights, seeds):
@@ -124,15 +126,15 @@ class Grower:
         Parameters
         ----------
         weights : sequence of ndarray of shape (n_rows,), or scalars
-            Weight of every row, tree after tree; 0 is out of the tree. An array of float64 is not
-            copied.
+            For each tree, the weight of every row; rows of weight 0 are not in the tree. An array
+            of float64 is not copied.
         seeds : sequence of int
-            Of the draws, in [0, 2**31 - 1).
+            Seed of each tree's draws, in [0, 2**31 - 1).
 
         Returns
         -------
         list of Tree
-            Where the table is not complete, they may have no thresholds yet: see `fill_thresholds`.
+            If the table is not complete, they may have no thresholds yet: see `fill_thresholds`.
         """
         if self._finder is None:
             return self._grow(weights, seeds)
@@ -167,8 +169,7 @@ class Grower:
         return trees
 
     def _grow_fast(self, weights, seeds):
-        """Nodes and Categories of the trees, from the first path that accepts the weights, or
-        None."""
+        """List of (Nodes, Categories) from the first path that accepts the weights, or None."""
         if not isinstance(weights, np.ndarray):
             n_rows = len(self._codes)
             weights = np.stack([np.broadcast_to(weight, n_rows) for weight in weights])
@@ -181,7 +182,7 @@ class Grower:
         if self._workspace is None:
             n_rows = len(self._codes)
             is_plain = isinstance(self._table, Table)
-            # Compiled for one kind.
+            # The general path is compiled for wide codes only.
             self._wide = complete(self._table, self._columns).wide() if is_plain else self._table
             self._workspace = create_workspace(self._plan, n_rows, n_rows, self._wide)
         records = make_records(self._codes, weight)
@@ -193,6 +194,6 @@ class Grower:
         return tree
 
     def _note_classes(self, tree):
-        """Tell a tree of several outputs how many classes each has."""
+        """Store in a tree of several outputs how many classes each output has."""
         if self._plan.n_outputs > 1 and self._plan.n_values > 1:
             tree._n_classes = self._codes.max(axis=0).astype(np.int64) + 1

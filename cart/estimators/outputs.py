@@ -1,7 +1,7 @@
-"""What classifiers and regressors make of the values that rows receive.
+"""Mixins that turn the values of leaves into the predictions of classifiers and regressors.
 
-Trees and forests differ only in how a row gets its values: `_values(X, check_input)`, an array of
-shape (n_samples, n_outputs, n_values) of class shares, or of means (n_values is 1).
+Trees and forests share them, and differ only in `_values(X, check_input)`: an array of shape
+(n_samples, n_outputs, n_values) of class shares, or of means (n_values is 1).
 """
 
 import numpy as np
@@ -27,17 +27,19 @@ from cart.tree.packed import Infinite, goes_by_keys
 
 
 class _Outputs:
-    # Of estimators that have no such parameter, or are older than it.
+    # For estimators without such a parameter, and for pickles that are older than it.
     class_weight = max_bins = priors = loss = None
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
 
     def _require_fit(self):
-        if not hasattr(self, "n_features_in_"):  # to ask otherwise takes as long as a row
+        if not hasattr(self, "n_features_in_"):  # check_is_fitted takes as long as a row's walk
             check_is_fitted(self)
 
     def _check_X(self, X, check_input=True, converts=True):
-        """X as the kernels take it; with `check_input=False` it is already so. For `converts` see
-        `check_rows`."""
+        """Check and convert X for the kernels; with `check_input=False`, only its dtype and width.
+
+        For `converts` see `check_rows`.
+        """
         self._require_fit()
         if check_input:
             return check_rows(self, X, converts)
@@ -48,16 +50,16 @@ class _Outputs:
         return X
 
     def _walk(self, walk, packed, X, check_input=True):
-        """What `walk` makes of packed trees and checked rows.
+        """Return `walk(packed, X)` for checked rows.
 
-        Where nothing but an infinite number could be wrong with X that is left to `walk`, which
-        looks at each anyway.
+        If only an infinite number could be wrong with X, it is not searched for beforehand: `walk`
+        looks at every value anyway and raises `Infinite`.
         """
         converts = self.missing == "refuse" or not goes_by_keys(packed)
         try:
             return walk(packed, self._check_X(X, check_input, converts))
         except Infinite:
-            return walk(packed, self._check_X(X))  # says what is wrong
+            return walk(packed, self._check_X(X))  # raises an error that says what is wrong
 
     def _weigh_classes(self, weight, target):
         return weight, None
@@ -70,7 +72,7 @@ class _Outputs:
 
 
 class ClassifierOutputs(ClassifierMixin, _Outputs):
-    """The classifier's side: labels, probabilities."""
+    """Mixin of classifiers: labels and probabilities."""
 
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
     __metadata_request__predict_proba = {"check_input": metadata_routing.UNUSED}
@@ -86,9 +88,11 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return target
 
     def _weigh_classes(self, weight, target):
-        """The weights of rows under priors and losses, and by how much those of each class are
-        altered, None if not; `loss_` is kept."""
-        vars(self).pop("loss_", None)  # of the fit before
+        """Apply priors and losses to the row weights, and set `loss_`.
+
+        Returns the weights and the factor of each class, or None if there are no priors or losses.
+        """
+        vars(self).pop("loss_", None)  # of an earlier fit
         if self.priors is None and self.loss is None:
             return weight, None
         refuse_several_outputs(self, target.n_outputs)
@@ -110,15 +114,15 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
     def predict_proba(
         self, X: MatrixLike, check_input: bool = True
     ) -> np.ndarray | list[np.ndarray]:
-        """Class probabilities: the share of each class in the leaf, the mean over trees.
+        """Class probabilities: the shares of the classes in the leaf, averaged over trees.
 
-        Under `priors`, where they are given.
+        If `priors` are given, the probabilities are under these.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is an array of that `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision` in C order.
 
         Returns
         -------
@@ -138,7 +142,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return true_shares(values, getattr(self, "loss_", None))
 
     def _best_classes(self, X, check_input):
-        """Positions of the classes predicted, (n_samples, n_outputs)."""
+        """Positions of the predicted classes in `classes_`, (n_samples, n_outputs)."""
         return self._decide_classes(self._shares(X, check_input))
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
@@ -158,14 +162,15 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
             return np.log(shares) if self.n_outputs_ == 1 else [np.log(s) for s in shares]
 
     def predict(self, X: MatrixLike, check_input: bool = True) -> np.ndarray:
-        """The most probable class, with `loss` that of least expected loss; the first in
-        `classes_` where several are.
+        """The most probable class, or with `loss` the class of least expected loss.
+
+        Of several such classes, the first in `classes_` is predicted.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is an array of that `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision` in C order.
 
         Returns
         -------
@@ -181,7 +186,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         return predicted
 
     def _decide_classes(self, shares):
-        """Positions of the classes predicted, from shares of shape (..., n_classes)."""
+        """Positions of the predicted classes, from shares of shape (..., n_classes)."""
         return cheapest(shares, getattr(self, "loss_", None))
 
     def __sklearn_tags__(self):
@@ -191,7 +196,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
 
 
 class RegressorOutputs(RegressorMixin, _Outputs):
-    """The regressor's side: means (medians with absolute_error)."""
+    """Mixin of regressors: means (medians with absolute_error)."""
 
     __metadata_request__predict = {"check_input": metadata_routing.UNUSED}
     _criteria = criteria.REGRESSION
@@ -205,13 +210,13 @@ class RegressorOutputs(RegressorMixin, _Outputs):
         return encode_numbers(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
 
     def predict(self, X: MatrixLike, check_input: bool = True) -> np.ndarray:
-        """Value of the leaf, the mean over trees.
+        """Value of the leaf, averaged over trees.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is an array of that `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision` in C order.
 
         Returns
         -------

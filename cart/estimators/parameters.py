@@ -1,4 +1,4 @@
-"""Which values the parameters of trees may take, and how estimators keep and document them."""
+"""The permitted values of the parameters of trees; how estimators keep and document them."""
 
 import inspect
 import re
@@ -20,7 +20,7 @@ from cart.primitives.user_warning import warn_user
 from cart.splitting import criteria
 from cart.table.bins import MAX_BINS
 
-# Parameters of trees that mean something else for a forest, which has descriptions of its own.
+# Parameters of trees that a forest describes itself, since they mean something else there.
 _OF_FORESTS = ("splitter", "random_state", "class_weight")
 
 # What users pass as X and y: array-like, DataFrame or sparse matrix.
@@ -29,7 +29,7 @@ RandomState = int | np.random.RandomState | None
 Priors = dict[Any, float] | ArrayLike | None
 ClassWeight = dict[Any, float] | list[dict[Any, float]] | str | None
 
-# The greatest number that kernels and arrays take.
+# The largest integer that kernels and arrays take.
 INT_MAX = 2**63 - 1
 
 TREE_CONSTRAINTS = {
@@ -67,7 +67,7 @@ TREE_CONSTRAINTS = {
 }
 # Defaults of missing, surrogates, surrogate_style, surrogate_features, competitors.
 NO_ALTERNATIVES = "learned", 0, "all", "all", 0
-# Of classifiers alone, see `cart.estimators.class_costs`.
+# Parameters that only classifiers have, see `cart.estimators.class_costs`.
 CLASS_COSTS: dict[str, list[Any]] = {
     "priors": ["array-like", dict, None],
     "loss": ["array-like", None],
@@ -97,15 +97,17 @@ def with_docs_of(
     Parameters
     ----------
     base : type
+        The abstract estimator.
     first_line : str
     of_trees : type, default=None
-        Whose descriptions stand for the line `%(of_trees)s` of parameters.
+        Class whose descriptions of parameters replace the line `%(of_trees)s`.
     without : tuple of str, optional
-        Parameters of trees that are left out there.
+        Parameters of `of_trees` that are left out.
     defaults : dict, optional
-        Of parameters whose default the estimators do not share.
+        Defaults of the parameters for which the estimators have different ones.
     **example : str
-        `name` of the estimator, `data` to load, `arguments`, what is `shown`, its `output`.
+        `name` of the estimator, `data` to load, `arguments` to construct it, the expression that
+        is `shown`, and its `output`.
     """
     docstring = inspect.getdoc(base) or ""
     if of_trees is not None:
@@ -122,7 +124,7 @@ def with_docs_of(
 
 
 def _parameters_of_trees(trees, without):
-    """The descriptions of the parameters of trees, for an estimator that hands them on."""
+    """The descriptions of the parameters of trees, for an estimator that passes them on."""
     section = (inspect.getdoc(trees) or "").partition("Parameters\n----------\n")[2]
     section = section.partition("\n\nAttributes")[0]
     each = re.split(r"\n(?=\w)", section)
@@ -130,9 +132,9 @@ def _parameters_of_trees(trees, without):
 
 
 class GivenParameters:
-    """Of estimators: what a user gives is validated, and defaults are not: they hold.
+    """Mixin that validates only the parameters that differ from their (valid) defaults.
 
-    A tree has thirty parameters, and to validate them all takes longer than to grow a small one.
+    A tree has thirty parameters, and validating them all takes longer than growing a small tree.
     """
 
     def _validate_params(self):
@@ -149,25 +151,25 @@ def _defaults_of(estimators):
 
 
 def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
-    """Keep the parameters of a constructor as attributes of their names, as scikit-learn wants it.
+    """Set a constructor's parameters as attributes of the same names, as scikit-learn requires.
 
     Parameters
     ----------
     estimator : estimator
     parameters : dict
-        `locals()` at the end of its `__init__`, which has no other local names.
+        `locals()` at the end of its `__init__`, which must have no other local variables.
     """
     kept = {name: value for name, value in parameters.items() if name != "self"}
     vars(estimator).update(kept)
 
 
 def without_deprecated(criterion: Any) -> Any:
-    """The criterion under its present name.
+    """The criterion under its current name.
 
     Warns
     -----
     FutureWarning
-        For "friedman_mse", which is squared_error.
+        For "friedman_mse", which is "squared_error".
     """
     if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion

@@ -1,4 +1,4 @@
-"""From checked X, y and sample weights to what trees are grown from.
+"""Turn checked X, y and sample weights into what trees are grown from.
 
 y, sample_weight --prepare--> target, weight, plan
 X ------------------------------------+----encode--> table, columns
@@ -26,18 +26,18 @@ class Preparation(NamedTuple):
 
     X: Any  # ndarray of shape (n_samples, n_features), or sparse: checked
     target: Target
-    weight: np.ndarray | float | None  # of the rows
+    weight: np.ndarray | float | None  # of the rows, with priors and losses
     plan: Plan
     splitter: str
     own_weight: np.ndarray | float | None  # of the rows, without priors and losses
 
     @property
     def class_factor(self):
-        """What priors and losses make of the weight of each class, (n_classes,); None: nothing."""
+        """Factor of each class's weights for priors and losses, (n_classes,); None without them."""
         return self.plan.alternatives.class_factor
 
     def encode(self, estimator, given, keeps_values=False):
-        """The table that trees are grown on.
+        """Encode X as the table that trees are grown on.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class Preparation(NamedTuple):
         given : array-like of shape (n_samples, n_features), or sparse
             X as the user gave it.
         keeps_values : bool, default=False
-            True asks for a table that is complete, whatever way trees are grown.
+            True asks for a complete table, even if growth does not need one.
 
         Returns
         -------
@@ -59,13 +59,14 @@ class Preparation(NamedTuple):
 
 
 def prepare(estimator, X, y, sample_weight, splitter):
-    """Target, row weights and growth plan of a fit.
+    """Prepare the target, row weights and growth plan of a fit.
 
     Parameters
     ----------
     estimator : tree or forest
-        Gets what its `_encode_target` learns of y. Its `_combine_weights` joins sample weights and
-        class weights, its `_weigh_classes` priors and losses. Its method `fit` is the caller.
+        Gets the attributes that its `_encode_target` learns from y. Its `_combine_weights` combines
+        sample weights and class weights; its `_weigh_classes` applies priors and losses. Its method
+        `fit` is the caller.
     X : ndarray of shape (n_samples, n_features), or sparse
         From `cart.estimators.validation.check_table`.
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
@@ -79,7 +80,7 @@ def prepare(estimator, X, y, sample_weight, splitter):
     Raises
     ------
     ValueError
-        If parameters do not fit the data.
+        If parameters contradict the data.
     """
     refuse_impossible_bins(estimator, X, splitter)
     refuse_impossible_alternatives(estimator, X)

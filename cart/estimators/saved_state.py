@@ -1,4 +1,4 @@
-"""Estimators in files and pickles: what they save, and how it is checked when it is loaded."""
+"""Estimators in model files and pickles: what is saved, and how it is checked on loading."""
 
 import os
 from functools import lru_cache, partial
@@ -23,25 +23,25 @@ _PLAIN = (str, int, type(None))
 
 
 class SavedState:
-    """Of estimators that can be saved in model files, and whose pickles are checked."""
+    """Mixin for estimators that can be saved in model files and whose pickles are checked."""
 
     def save(self, path: str | os.PathLike) -> None:
         """Save the fitted estimator in a model file, which holds no code.
 
-        The file is in the safetensors format. It is written beside its place and moved there at the
-        end: whoever reads meanwhile, and after a crash, finds the old file or the new one. Load it
-        with `cart.load` or `forest.load`.
+        The file is in the safetensors format. It is first written under another name in the same
+        folder and then renamed, so that readers find the old file or the new one at any time, even
+        after a crash. Load it with `cart.load` or `forest.load`.
 
         Parameters
         ----------
         path : str or path
-            What is there is replaced.
+            A file that exists is replaced.
 
         Raises
         ------
         TypeError
-            If a parameter or an attribute has no form in a model file, by its name: functions,
-            estimators other than those of Cartwood. Nothing is written.
+            If a parameter or attribute, which is named, cannot be stored in a model file: for
+            example a function, or an estimator that is not one of Cartwood's. Nothing is written.
         sklearn.exceptions.NotFittedError
 
         Examples
@@ -59,8 +59,8 @@ class SavedState:
 
     def __getstate__(self):
         state = super().__getstate__()
-        # What a class says for estimators that have no such parameter, or are older than it, need
-        # not stand in every tree.
+        # Values equal to the class's own defaults (for estimators without the parameter) are left
+        # out, so as not to be stored with every tree.
         state = {name: value for name, value in state.items() if not _is_default(self, name, value)}
         return {**state, "_checksum": _checksum_of(state)} if is_storable(type(self)) else state
 
@@ -74,7 +74,7 @@ class SavedState:
         self.check_state()
 
     def check_state(self) -> None:
-        """Check that what was fitted is of one fit, so that kernels can rely on it.
+        """Check that the fitted attributes belong together, since kernels rely on it.
 
         Raises
         ------
@@ -88,7 +88,7 @@ def _is_default(estimator, name, value):
 
 
 def _checksum_of(state):
-    """The checksum of a pickled state, without what has no form in a file, or a checksum itself."""
+    """Checksum of a pickled state, without what has its own checksum or cannot be stored."""
     sums = [
         _sum_of_plain(name, value) if type(value) in _PLAIN else _sum_of(name, value)
         for name, value in state.items()
@@ -97,7 +97,7 @@ def _checksum_of(state):
 
 
 def _sum_of(name, value):
-    """The checksum of an attribute beside its name, as older versions described the two."""
+    """The name and the checksum of an attribute, described as older versions described them."""
     try:
         total = checksum_of(value, without=(Tree, SavedState))
     except TypeError:
@@ -105,7 +105,7 @@ def _sum_of(name, value):
     return repr({"tuple": [name, total]})
 
 
-_sum_of_plain = lru_cache(1000, typed=True)(_sum_of)  # the trees of a forest have them in common
+_sum_of_plain = lru_cache(1000, typed=True)(_sum_of)  # the trees of a forest share them
 
 
 def load(path: str | os.PathLike, mmap: bool = True) -> Any:
@@ -114,22 +114,23 @@ def load(path: str | os.PathLike, mmap: bool = True) -> Any:
     Parameters
     ----------
     path : str or path
-        From `save`.
+        A file written by `save`.
     mmap : bool, default=True
-        Map the arrays of the file into memory: loading takes hardly more than the checksum, and
-        processes share what they read. False reads them: for files that are written over in place.
+        Map the arrays of the file into memory: loading then takes hardly longer than verifying the
+        checksum, and processes share the memory. False copies the arrays into memory; use it for
+        files that may be overwritten in place.
 
     Returns
     -------
     estimator
-        Fitted, with the predictions of the one that was saved.
+        The fitted estimator, which predicts as the saved one did.
 
     Raises
     ------
     cart.files.DamagedModelError
-        A ValueError: the file is no model file, is damaged, or comes from a newer version.
+        A ValueError: the file is not a model file, is damaged, or comes from a newer version.
     OSError
-        If there is no such file, or it cannot be read.
+        If the file does not exist or cannot be read.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def load(path: str | os.PathLike, mmap: bool = True) -> Any:
 
 
 def storable_estimators(*classes: type) -> None:
-    """Have estimators of some classes stored in model files."""
+    """Register classes of estimators as storable in model files."""
     for cls in classes:
         storable(cls.__name__, cls, vars, partial(_restore, cls))
 
@@ -159,8 +160,10 @@ def _restore(cls, state):
 
 
 def check_tree_of(estimator: Any, tree: Any) -> None:
-    """Check that a tree takes the rows of an estimator and gives what it votes with; tell it how
-    many classes each of several outputs has, which its nodes do not say."""
+    """Check that a tree has the features, outputs and classes of its estimator.
+
+    The tree of several outputs is told how many classes each has, which its nodes do not say.
+    """
     require(isinstance(tree, Tree), "an estimator has no tree")
     require(tree.n_features == estimator.n_features_in_, "a tree is of other features")
     n_outputs = estimator.n_outputs_
@@ -173,7 +176,7 @@ def check_tree_of(estimator: Any, tree: Any) -> None:
 
 
 def check_classes_of(estimator: Any) -> None:
-    """Check that a classifier has as many labels as it says."""
+    """Check that the labels and losses of a classifier match its number of classes."""
     if not hasattr(estimator, "classes_"):
         return
     labels = estimator.classes_ if isinstance(estimator.classes_, list) else [estimator.classes_]

@@ -1,4 +1,4 @@
-"""y as the kernels take it, class codes or numbers, one column per output."""
+"""y as the kernels take it: class codes or numbers, one column per output."""
 
 from typing import NamedTuple
 
@@ -18,25 +18,25 @@ class Target(NamedTuple):
 
     @property
     def n_values(self):
-        """How many numbers a leaf holds per output."""
+        """How many values a leaf holds per output."""
         return 1 if self.labels is None else max(len(labels) for labels in self.labels)
 
 
 def refuse_missing_target(y, name="y"):
-    """Refuse targets of which some are None, NaT or pandas.NA, which do not compare.
+    """Raise a ValueError if a target is None, NaT or pandas.NA, which cannot be compared.
 
     Parameters
     ----------
     y : array-like
     name : str, default="y"
-        For errors.
+        Name of the target in error messages.
 
     Raises
     ------
     ValueError
     """
     if getattr(getattr(y, "dtype", None), "kind", "O") not in "OM":
-        return  # what is nan is found with other numbers that are not finite
+        return  # other checks find nan and infinite numbers
     y = np.asarray(y)
     if y.ndim == 0 or y.dtype.kind not in "OM":
         return
@@ -48,18 +48,18 @@ def refuse_missing_target(y, name="y"):
         )
 
 
-_is_missing = np.frompyfunc(  # by name: pandas need not be there
+_is_missing = np.frompyfunc(  # by name, since pandas need not be installed
     lambda label: type(label).__name__ in ("NoneType", "NAType", "NaTType"), 1, 1
 )
 
 
 def encode_labels(y):
-    """Target of a classifier.
+    """Encode the target of a classifier, and find its labels.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Labels of any type that sorts.
+        Labels of any type that can be sorted.
 
     Raises
     ------
@@ -69,22 +69,23 @@ def encode_labels(y):
     is_plain = y.ndim == 1 and y.dtype.kind in "biu"
     columns = y.reshape(len(y), -1)
     if not is_plain:
-        check_classification_targets(columns)  # which takes bytes as scikit-learn's trees do
+        check_classification_targets(columns)  # accepts bytes, as scikit-learn's trees do
     codes = np.empty(columns.shape)
     labels = []
     for k in range(columns.shape[1]):
         labels_k, codes[:, k] = _find_labels(columns[:, k])
         labels.append(labels_k)
-    if is_plain and 2 * len(labels[0]) > len(y):  # it warns of that; to ask takes as long as trees
+    # This check warns of many labels; it is slow, so it is called only where it would warn.
+    if is_plain and 2 * len(labels[0]) > len(y):
         check_classification_targets(y)
     return Target(codes, labels)
 
 
 def _find_labels(column):
-    """The distinct values of a column, ascending, and the place of each value among them."""
+    """The distinct values of a column, ascending, and the position of each value among them."""
     if np.can_cast(column.dtype, np.int64):
         lowest, highest = int(column.min()), int(column.max())
-        if highest - lowest < len(column):  # nothing need be sorted
+        if highest - lowest < len(column):  # a dense range of integers need not be sorted
             steps = column.astype(np.int64, copy=False) - lowest
             is_met = np.zeros(highest - lowest + 1, bool)
             is_met[steps] = True
@@ -94,13 +95,13 @@ def _find_labels(column):
 
 
 def encode_known_labels(y, labels):
-    """Target of a fitted classifier.
+    """Encode a target by the labels of a fitted classifier.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     labels : list of ndarray of shape (n_classes,), one per output
-        Those of the fit, ascending.
+        The labels of the fit, ascending.
 
     Raises
     ------
@@ -121,5 +122,5 @@ def encode_known_labels(y, labels):
 
 
 def encode_numbers(y):
-    """Target of a regressor: y as float64."""
+    """Encode the target of a regressor: y as float64."""
     return Target(np.ascontiguousarray(y, dtype=np.float64).reshape(len(y), -1), None)

@@ -66,139 +66,143 @@ class BaseDecisionTree(
     Parameters
     ----------
     criterion : str
-        Impurity to decrease: "gini", "entropy" or "log_loss" (the same) in classification,
-        "squared_error", "absolute_error" or "poisson" in regression. Or what parts groups of
-        classes best: "twoing", "ordered_twoing" (classes in their order), which judge cuts alone;
-        the impurity of their nodes is Gini's. See `cart.splitting.twoing`.
+        Measure of impurity that splits decrease: "gini", "entropy" or "log_loss" (the same) in
+        classification, "squared_error", "absolute_error" or "poisson" in regression.
+        Classification also has "twoing" and "ordered_twoing" (for ordered classes), which choose
+        the split that best separates two groups of classes; the impurity of nodes is then Gini's.
+        See `cart.splitting.twoing`.
     splitter : {"best", "random"}
-        Search every threshold, or draw one at random per feature.
+        "best" searches every threshold of a feature; "random" draws one at random.
     max_depth : int, default=None
-        Greatest distance of a leaf from the root; None is unlimited.
+        Maximum depth of the tree; None is unlimited.
     min_samples_split : int or float, default=2
-        Fewest samples of a node that may be split; a float is a share of n_samples.
+        Minimum number of samples in a node to split it; a float is a share of n_samples.
     min_samples_leaf : int or float, default=1
-        Fewest samples on either side of a cut; a float is a share of n_samples.
+        Minimum number of samples on either side of a cut; a float is a share of n_samples.
     min_weight_fraction_leaf : float, default=0.0
-        Least weight on either side of a cut, as a share of the total weight.
+        Minimum weight on either side of a cut, as a share of the total weight.
     max_features : int, float, {"sqrt", "log2"} or None
-        How many features a split looks at: a number, a share, or all (None). More are looked at
-        until one of them is not constant in the node. By default all in decision trees and in
-        regression, "sqrt" in extra trees and forests of classification.
+        Number of features considered at a split: a number, a share, or all (None). The search goes
+        on beyond it until a feature is found that is not constant in the node. The default is all
+        for decision trees and in regression, "sqrt" for extra trees and forests in classification.
     random_state : int, RandomState instance or None, default=None
-        Order in which features are drawn; it decides between equally good splits.
+        Seed of the order in which features are drawn, which decides between equally good splits.
     max_leaf_nodes : int, default=None
-        Grow the node with the largest decrease first until there are so many leaves.
+        Maximum number of leaves: the node with the largest decrease in impurity is split first.
     min_impurity_decrease : float, default=0.0
-        Least weighted impurity decrease of a split, as a share of the total weight.
+        Minimum weighted impurity decrease of a split, as a share of the total weight.
     class_weight : dict, list of dict or "balanced", default=None
         Weight of each class, one dict per output (classification only).
     priors : dict of label to float, or array-like of shape (n_classes,), default=None
-        Share of each class among the rows to come, in the order of `classes_` (a Series of pandas
-        is by its labels), with the sum 1; None takes them from the weighted rows. Classification
-        of one output only, and not with `class_weight`.
+        Share of each class in the population to predict, summing to 1, in the order of `classes_`
+        (a pandas Series is read by its labels); None takes the shares in the weighted training
+        rows. Only for classification with one output, and not with `class_weight`.
     loss : array-like of shape (n_classes, n_classes), default=None
-        loss[i][j] is what it costs to take class i for class j, in the order of `classes_`; None
-        is 1 for any mistake. Splits are chosen under altered priors, which give more weight to
-        classes that are dear to mistake, and `tree_` has its shares and weights under them. The
-        class predicted is that of least expected loss, `predict_proba` and scores are not
-        altered. See `cart.estimators.class_costs`. Classification of one output only.
+        loss[i][j] is the cost of predicting class j for class i, in the order of `classes_`; None
+        is 1 for every mistake. Splits are chosen under altered priors, which give more weight to
+        classes that are costly to mistake; the shares and weights in `tree_` are under them.
+        `predict` returns the class of least expected loss; `predict_proba` and scores are not
+        altered. See `cart.estimators.class_costs`. Only for classification with one output.
     ccp_alpha : float, default=0.0
         Prune to the subtree of least impurity + ccp_alpha * (number of leaves).
     monotonic_cst : array-like of shape (n_features,), default=None
         1: the prediction (the probability of the second class) does not fall when the feature
-        rises; -1: does not rise; 0: free. One output, two classes at most. With
-        missing="surrogate" such a feature stands in for no other.
+        rises; -1: it does not rise; 0: no constraint. Only for one output and at most two classes.
+        With missing="surrogate", a constrained feature is not used as a surrogate.
     precision : {"float32", "float64"}, default="float32"
-        In which X is kept and compared. "float32" is scikit-learn's: values that agree in about 7
-        digits, 2**24 and 2**24 + 1 say, become one, and so do neighbours within 1e-7. "float64"
-        keeps all doubles apart: ids of 11 digits, timestamps in seconds.
+        Precision in which X is stored and compared. "float32" is scikit-learn's: values that agree
+        in about 7 digits, such as 2**24 and 2**24 + 1, become equal, and neighbouring values
+        within 1e-7 count as equal. "float64" keeps all doubles apart, for example ids of 11 digits
+        or timestamps in seconds.
     max_bins : int, default=None
-        Sort the values of a column of numbers into at most so many bins, 2 to 255, by quantiles,
-        once for all trees, and cut between bins only: halfway between the largest training value
-        of one and the smallest of the next in the node. A column with no more distinct values has
-        a bin for each; None keeps all values apart. Not with splitter="random" (extra trees have
-        no such parameter), nor for sparse tables.
+        Sort the values of each column of numbers into at most this many bins (2 to 255) by
+        quantiles, once for all trees, and cut only between bins: halfway between the largest
+        training value of one bin and the smallest of the next in the node. A column with at most
+        `max_bins` distinct values has a bin for each. None does not bin. Not for
+        splitter="random" (extra trees have no such parameter) or sparse tables.
     feature_draw : {"sequence", "keyed"}, default="sequence"
-        "sequence" is scikit-learn's random stream: the same table with its columns in another
-        order may get another model. "keyed" draws by the name of a feature (its position, where
-        the columns have no names): permuting the columns permutes the model and changes nothing
-        else. `monotonic_cst` goes by position all the same.
+        "sequence" is scikit-learn's random stream: permuting the columns of a table may change the
+        model. "keyed" draws by the names of features (their positions, if the columns have no
+        names): permuting the columns permutes the model and changes nothing else. `monotonic_cst`
+        is by position in either case.
     categorical_features : array-like of bool, int or str, "from_dtype" or None, default=None
-        Which columns hold categories, of any type that sorts: a mask, column numbers or names;
-        "from_dtype" means the categorical and string columns of a DataFrame. A node splits them
-        into two subsets, see `cart.splitting.category_subsets`. What was not met in the node (or
-        not in training at all, see `cart.count_unseen`) goes where most of its rows go; missing
-        values go to the side that is better in training. Not with criterion="absolute_error", nor
-        for sparse tables.
+        Columns that hold categories, of any sortable type: a mask, column numbers or names;
+        "from_dtype" means the categorical and string columns of a DataFrame. A split sends one
+        subset of the categories left, see `cart.splitting.category_subsets`. A category that did
+        not occur in the node (or anywhere in training, see `cart.count_unseen`) goes where most
+        rows of the node go; missing values go to the side that is better in training. Not for
+        criterion="absolute_error" or sparse tables.
     min_category_ratio : float, default=5.0
-        A node splits a feature of more than 8 categories only if the mean responses of its
-        categories vary at least so many times as much as chance would make them (the F ratio of
-        an analysis of variance). It keeps trees from sorting rare categories by their noise; 0
-        switches the guard off. A feature that it bars counts as one of `max_features`, but the
-        search goes on until one is found that is not barred, nor constant.
+        Least F ratio (of an analysis of variance) at which a node may split a feature of more than
+        8 categories: how many times as much as by chance the mean responses of its categories
+        vary. This guard keeps trees from sorting rare categories by their noise; 0 switches it
+        off. A feature that it bars counts towards `max_features`, but the search goes on until it
+        finds a feature that is neither barred nor constant.
     missing : {"learned", "surrogate", "majority", "refuse"}, default="learned"
-        Where rows go whose value of a node's feature is missing. "learned" is scikit-learn's rule,
-        see the notes. "surrogate": by the first of the node's surrogate splits whose value they
-        have, else with the majority (Breiman et al. 1984); "majority": to the side of most weight.
-        With these two a split is judged by the rows that have its feature. "refuse": missing
-        values are an error.
+        Where a node sends rows without a value of its feature. "learned": scikit-learn's rule, see
+        the notes. "surrogate": where the first of the node's surrogate splits sends them whose
+        value they have, else with the majority (Breiman et al. 1984). "majority": to the side of
+        most weight. With these two, a split is judged by the rows that have its feature's value.
+        "refuse": missing values raise an error.
     surrogates : int or "auto", default=0
-        How many surrogate splits a node keeps: the splits of other features that send most weight
-        the same way, better than to send all to the larger side; "auto" is 5. With
-        missing="learned" and "majority" they are for reading alone. Not for sparse tables.
+        Number of surrogate splits that a node keeps: the splits of other features that send most
+        weight the same way as the node's split, and more than sending all to the larger side
+        would. "auto" is 5. With missing="learned" or "majority" they only serve to be read. Not
+        for sparse tables.
     surrogate_style : {"all", "known"}, default="all"
-        Agreement as a share of all rows that the split sends (rpart's surrogatestyle=0), or of
-        those that have the surrogate's value, too (the book's, surrogatestyle=1).
+        "all" takes agreement as a share of all rows that the split sends (rpart's
+        surrogatestyle=0); "known" as a share of those that also have the surrogate's value (as in
+        Breiman et al.; surrogatestyle=1).
     surrogate_features : {"all", "drawn"}, default="all"
-        Where surrogates come from: "drawn" draws as many features in every node as `max_features`
-        says (its own draw), which takes less time where these are few.
+        Features searched for surrogates: all, or as many as `max_features` says, drawn anew for
+        this in every node, which is faster if these are few.
     competitors : int, default=0
-        How many competitor splits a node keeps: the best splits of the other features. Not for
-        sparse tables.
+        Number of competitor splits that a node keeps: the best splits of the other features. Not
+        for sparse tables.
 
     Attributes
     ----------
     tree_ : cart.tree.tree.Tree
-        The tree, with scikit-learn's array names; `tree_.surrogates` and `tree_.competitors` are
-        what was asked for, see `cart.tree.surrogates`, else None.
+        The tree, with scikit-learn's names of arrays. `tree_.surrogates` and `tree_.competitors`
+        hold the splits asked for, else None; see `cart.tree.surrogates`.
     classes_ : ndarray of shape (n_classes,), or list of them
-        Labels, of each output (classification only).
+        Labels, or a list of the labels of each output (classification only).
     n_classes_ : int or ndarray of shape (n_outputs,)
         Number of labels (classification only).
     max_features_ : int
-        How many features a split looks at.
+        Number of features considered at a split.
     is_categorical_ : ndarray of shape (n_features_in_,), bool
         Which features hold categories (with `categorical_features`).
     categories_ : list of ndarray or None
-        Of each feature the categories, in the order of their codes in `tree_`; None for numbers
+        The categories of each feature, in the order of their codes in `tree_`; None for numbers
         (with `categorical_features`).
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
-        Column names of X, where all are strings.
+        Column names of X, if all of them are strings.
     feature_importances_ : ndarray of shape (n_features_in_,), float64
-        Mean decrease in impurity of every feature; sums to 1, or all 0 where nothing is split. It
-        favours features with many distinct values and what the trees overfit; see
+        Mean decrease in impurity of every feature; sums to 1, or all 0 if the tree has no split.
+        It favours features with many distinct values and features that the tree overfits; see
         `importance.oob_permutation`.
     n_merged_values_ : ndarray of shape (n_features_in_,), int64
-        How many distinct values of each column `precision` merges into others. A UserWarning
-        names columns where they are more than 1 %, or any at all of integers or dates.
+        How many distinct values of each column became equal to others in `precision`. A
+        UserWarning names the columns where they are more than 1 %, or any of integers or dates.
 
     Notes
     -----
-    For the same data, parameters and `random_state` the tree is the one that scikit-learn
-    grows, node for node. Missing values (nan) go to the side that is better in training; where
-    none was missing, to the larger side. Dates and durations count as seconds (dates since 1970,
-    UTC).
+    For the same data, parameters and `random_state` the tree is the one that scikit-learn grows,
+    node for node. Missing values (nan) go to the side that is better in training; if none were
+    missing in training, to the larger side. Dates and durations count as seconds (dates since
+    1970, UTC).
     """
 
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}
     _parameter_constraints = {**TREE_CONSTRAINTS, "splitter": [StrOptions({"best", "random"})]}
 
-    _grown_in = None  # the precision of the tree; of older pickles, and before a fit
+    _grown_in = None  # precision of the fitted tree; None in old pickles and before a fit
 
     @abstractmethod
     def __init__(self) -> None:
-        """Keep the parameters, which each estimator has its own of."""
+        """Keep the parameters; each estimator has its own."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -219,17 +223,17 @@ class BaseDecisionTree(
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; rows of weight 0 are left out.
         check_input : bool, default=True
-            False skips the checks of X and y: X is an array of that `precision`.
+            False skips the checks of X and y; X must then be an array of dtype `precision`.
 
         Returns
         -------
         self
         """
         with fitted_at_once(self) as draft:
-            vars(draft).pop("cp_table_", None)  # of a fit by `cart.cv_prune`
+            vars(draft).pop("cp_table_", None)  # from an earlier fit by `cart.cv_prune`
             draft._grown_in = draft.precision
             if check_input:
-                if self.criterion == "poisson":  # before lengths are compared, as scikit-learn does
+                if self.criterion == "poisson":  # like scikit-learn, before comparing lengths
                     check_criterion("poisson", check_array(y, ensure_2d=False, input_name="y"))
                 numbers, y = check_table(draft, X, y)
             else:
@@ -253,7 +257,7 @@ class BaseDecisionTree(
     def cost_complexity_pruning_path(
         self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> Bunch:
-        """The subtrees that growing `ccp_alpha` prunes to, from the whole tree to its root.
+        """The subtrees that are left as `ccp_alpha` rises, from the whole tree to its root.
 
         Parameters
         ----------
@@ -262,15 +266,15 @@ class BaseDecisionTree(
         Returns
         -------
         sklearn.utils.Bunch
-            ccp_alphas : ndarray of shape (n_subtrees,), from which alpha on each is the best;
-            impurities : ndarray of shape (n_subtrees,), impurity of its leaves.
+            ccp_alphas : ndarray of shape (n_subtrees,), the alpha from which on each is the best;
+            impurities : ndarray of shape (n_subtrees,), the total impurity of its leaves.
         """
         whole = clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight)
         alphas, impurities = pruning_path(whole.tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
     def holding(self, tree: Tree, random_state: int) -> Self:
-        """A copy of this estimator, fitted: it holds `tree`, grown with `random_state`.
+        """A fitted copy of this estimator that holds `tree`, grown with `random_state`.
 
         Parameters
         ----------
@@ -295,13 +299,13 @@ class BaseDecisionTree(
         return self.tree_.shaped(values)
 
     def apply(self, X: MatrixLike, check_input: bool = True) -> NDArray[np.int64]:
-        """Number of the leaf of `tree_` that each row reaches.
+        """Number of the leaf in `tree_` that each row reaches.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is an array of that `precision`.
+            False skips the checks; X must then be an array of dtype `precision`.
 
         Returns
         -------
@@ -315,25 +319,25 @@ class BaseDecisionTree(
         return self._walk(lambda packed, X: leaf_ids(packed, 0, X), packed, X)
 
     def decision_path(self, X: MatrixLike, check_input: bool = True) -> csr_matrix:
-        """Which nodes of `tree_` each row passes.
+        """Indicator matrix of the nodes in `tree_` that each row passes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         check_input : bool, default=True
-            False takes X to be as the kernels do: an array of the trees' precision.
+            False skips the checks; X must then be an array of dtype `precision`.
 
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_samples, node_count)
-            A csr_array where scikit-learn's option `sparse_interface` is "sparray".
+            A csr_array if scikit-learn's option `sparse_interface` is "sparray".
         """
         self = as_of_now(self)
         paths, _ = paths_to(self.apply(X, check_input)[np.newaxis], [self.tree_])
         return _align_api_if_sparse(paths)
 
     def get_depth(self) -> int:
-        """Greatest distance of a leaf from the root."""
+        """Depth of the tree: the greatest distance of a leaf from the root."""
         check_is_fitted(self, "tree_")
         return self.tree_.max_depth
 
@@ -346,7 +350,7 @@ class BaseDecisionTree(
     def feature_importances_(self) -> NDArray[np.float64]:
         """Mean decrease in impurity of every feature; sums to 1, or all 0 for a lone root.
 
-        It favours features with many distinct values and what the tree overfits; see
+        It favours features with many distinct values and features that the tree overfits; see
         `importance.oob_permutation` for a measure on rows that the trees have not seen.
         """
         check_is_fitted(self, "tree_")
@@ -394,7 +398,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         def walk(packed, X):
             if X.shape[0] <= len(packed.value):
                 return decide(sum_of_values(packed, X))
-            decided = decide(packed.value).astype(np.float64)  # once for every leaf
+            decided = decide(packed.value).astype(np.float64)  # decide once per leaf, not per row
             return sum_of_values(with_values(packed, decided), X).astype(np.intp)
 
         return self._walk(walk, self.tree_.packed_for(precision_of(self)), X)

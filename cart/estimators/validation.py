@@ -1,4 +1,4 @@
-"""What every fit begins with: a checked table, and the old fit kept until the new one stands."""
+"""Checks of tables, weights and targets; atomic replacement of an old fit by a new one."""
 
 import sys
 from contextlib import contextmanager
@@ -26,16 +26,16 @@ from cart.estimators.target import refuse_missing_target
 from cart.table.precision import dates_as_seconds, precision_of
 from cart.tree.tree import Tree
 
-# A tree has up to two nodes a row, and numbers nodes and features with 31 bits.
+# A tree has up to two nodes per row, and its node and feature numbers have 31 bits.
 ROWS_MAX, COLUMNS_MAX = 2**30, 2**31 - 1
 
 
 @contextmanager
 def fitted_at_once(estimator):
-    """A draft to fit, whose attributes become the estimator's at the end, all at once.
+    """Context with a draft to fit, whose attributes become the estimator's at the end, all at once.
 
-    When fitting fails or is interrupted, the estimator has what it had. Another thread meets the
-    fit before or the new one, nothing in between; see `as_of_now`.
+    If fitting fails or is interrupted, the estimator is not changed. Another thread sees the old
+    fit or the new one, never a mixture; see `as_of_now`.
     """
     draft = object.__new__(type(estimator))
     vars(draft).update(vars(estimator))
@@ -44,16 +44,16 @@ def fitted_at_once(estimator):
 
 
 def as_of_now(estimator):
-    """The estimator with the fit that it has now, whatever another thread fits meanwhile.
+    """A view of the estimator that keeps its present fit, even if another thread fits it again.
 
-    It shares the attributes, which a fit replaces as a whole.
+    It shares the estimator's dict of attributes, which a fit replaces as a whole.
     """
     view = object.__new__(type(estimator))
     view.__dict__ = vars(estimator)
     return view
 
 
-# Of NumPy, Python, and pandas' categories.
+# Parts of error messages of NumPy, Python, and pandas' categories.
 _NO_NUMBERS = "could not convert", "float() argument", "Cannot cast"
 TAKE_TEXT = (
     "make numbers of it, or name it in categorical_features, where "
@@ -63,8 +63,11 @@ TAKE_TEXT = (
 
 @contextmanager
 def naming_text(X, categorical, remedy):
-    """Of text, or dates among objects, where numbers are asked for, an error that says in which
-    column; `categorical` are the columns where they may be, as in `find_categorical`."""
+    """Context in which errors about text (or date objects) instead of numbers name the column.
+
+    `categorical` are the columns in which text is permitted, as in `find_categorical`; `remedy`
+    ends the message.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -76,7 +79,7 @@ def naming_text(X, categorical, remedy):
 
 
 def _column_of_text(X, categorical):
-    """Name, or number in an array, of the first column that is neither numbers nor categories."""
+    """Name (or number, in an array) of the first column that is neither numbers nor categories."""
     if not hasattr(X, "columns"):
         X = np.asarray(X, None if hasattr(X, "dtype") else object)
         if X.ndim != 2 or X.dtype.kind in "biuf":
@@ -104,18 +107,18 @@ def check_table(estimator, X, y, reset=True):
         nan is a missing value, where the estimator allows them.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
     reset : bool, default=True
-        False compares X with the table of the fit before.
+        False checks that the columns of X are those of the previous fit.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features), float32 or float64
-        In the estimator's precision; but an array of float64 numbers is handed back as it is.
+        In the estimator's precision; but an array of float64 is returned as it is.
     y : ndarray
 
     Raises
     ------
     ValueError
-        If X or y holds what is not finite in the estimator's precision, or X has more than
+        If X or y holds numbers that are not finite in the estimator's precision, or X has more than
         `ROWS_MAX` rows or `COLUMNS_MAX` columns.
     """
     refuse_too_large(X)
@@ -123,7 +126,7 @@ def check_table(estimator, X, y, reset=True):
     if hasattr(estimator, "categorical_features"):
         match_categories(estimator, X, reset)
     if issparse(y):
-        check_array(y, input_name="y")  # a TypeError that says so
+        check_array(y, input_name="y")  # raises scikit-learn's TypeError
     refuse_missing_target(y)
     given = getattr(estimator, "categorical_features", None)
     is_plain = reset and given is None
@@ -150,7 +153,7 @@ def check_table(estimator, X, y, reset=True):
 
 
 def _take_plain_table(estimator, X, y, precision):
-    """A training table as the checks would return it, where these would find nothing; else None."""
+    """X and y as the full checks would return them, if these would find nothing; else None."""
     numbers = _numbers_of(X)
     is_plain = (
         _is_plain(numbers)
@@ -160,13 +163,13 @@ def _take_plain_table(estimator, X, y, precision):
     )
     if not is_plain:
         return None
-    if numbers is not X or hasattr(estimator, "feature_names_in_"):  # of the fit before
+    if numbers is not X or hasattr(estimator, "feature_names_in_"):  # names, new or of an old fit
         validate_data(estimator, X, skip_check_array=True)
     estimator.n_features_in_ = numbers.shape[1]
     if numbers.dtype != precision:
         _refuse_what_overflows(numbers, precision)
         if numbers is not X and not np.may_share_memory(numbers, X.iloc[:, 0].to_numpy()):
-            numbers = numbers.astype(precision)  # a copy, of columns that lie apart: half as large
+            numbers = numbers.astype(precision)  # to_numpy copied: keep a copy of half the size
     y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
     if not _needs_no_check(y, len(numbers)):
         y = _check_y(y, multi_output=True, estimator=estimator)
@@ -175,23 +178,22 @@ def _take_plain_table(estimator, X, y, precision):
 
 
 def _needs_no_check(y, n_samples):
-    """Would the checks of targets find nothing?"""
+    """Whether the full checks of y would find nothing."""
     is_plain = type(y) is np.ndarray and y.dtype.kind in "biuf" and y.shape == (n_samples,)
     return is_plain and _is_finite(y)
 
 
 def _is_plain(X):
-    """Would scikit-learn's checks of X look at its numbers and its shape alone?
+    """Whether scikit-learn's checks of X would look at nothing but its numbers and shape.
 
-    They take longer than a small tree takes to grow, than a row takes to walk down a hundred
-    trees, or many down one.
+    Those checks take longer than growing a small tree, and longer than sending one row down a
+    hundred trees or many rows down one.
     """
     return type(X) is np.ndarray and X.dtype.kind in "fiub" and X.ndim == 2 and X.size > 0
 
 
 def _numbers_of(X):
-    """The values of a pandas DataFrame of numbers, as an array; anything else is returned as it
-    is."""
+    """The values of a pandas DataFrame of numbers as an array; anything else unchanged."""
     if not _is_pandas(X, "DataFrame"):
         return X
     is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in X.dtypes)
@@ -199,13 +201,13 @@ def _numbers_of(X):
 
 
 def _is_pandas(X, name):
-    """Is X of that class, and no other that inherits from it?"""
+    """Whether X is of this class of pandas, and not of a subclass."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and type(X) is getattr(pandas, name)
 
 
 def _is_finite(X):
-    """Is every number finite? The ends tell, and are found faster than a sum."""
+    """Whether all numbers are finite: the extremes tell, and are found faster than a sum."""
     with np.errstate(invalid="ignore"):
         return isfinite(np.maximum.reduce(X, axis=None)) and isfinite(
             np.minimum.reduce(X, axis=None)
@@ -213,7 +215,7 @@ def _is_finite(X):
 
 
 def refuse_too_large(X):
-    """Refuse more rows or columns than can be numbered.
+    """Raise a ValueError if X has more rows or columns than can be numbered.
 
     Raises
     ------
@@ -222,14 +224,14 @@ def refuse_too_large(X):
     """
     limits = {"rows": ROWS_MAX, "columns": COLUMNS_MAX}
     for (what, limit), n in zip(limits.items(), getattr(X, "shape", ()), strict=False):
-        if isinstance(n, int) and n > limit:  # lazy tables may not know
+        if isinstance(n, int) and n > limit:  # lazy tables may not know their size
             raise ValueError(
                 f"X has {n:,} {what}; at most {limit:,} can be numbered. Fit on a part of them."
             )
 
 
 def _refuse_what_overflows(X, precision):
-    """Refuse numbers that the precision does not have, as scikit-learn does whatever it assumes."""
+    """Raise a ValueError for numbers that overflow the precision, even under `assume_finite`."""
     ends = np.array([X.min(), X.max()])
     if np.isnan(ends).any():
         ends = np.array([np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)])
@@ -245,9 +247,9 @@ def check_rows(estimator, X, converts=True):
     estimator : estimator
     X : array-like of shape (n_samples, n_features)
     converts : bool, default=True
-        False may leave an array in any order, and in double precision as it is and not looked at,
-        for those who walk down trees to round it, take what is missing, and refuse what is
-        infinite.
+        False may return an array in any order, and an array of float64 unconverted and unchecked,
+        if the caller's walk down the trees rounds it, handles missing values and refuses infinite
+        ones.
 
     Returns
     -------
@@ -272,9 +274,9 @@ def check_rows(estimator, X, converts=True):
 
 
 def _take_plain(estimator, X, converts):
-    """Rows as the checks would return them, where these would find nothing; else None."""
+    """Rows as the full checks would return them, if these would find nothing; else None."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is not None:  # else those of a DataFrame get a warning
+    if names is not None:  # without names, a DataFrame needs the full checks, which warn
         if not (_is_pandas(X, "DataFrame") and np.array_equal(X.columns.to_numpy(), names)):
             return None
         X = _numbers_of(X)
@@ -290,12 +292,12 @@ def _take_plain(estimator, X, converts):
 
 
 def _knows_categories(estimator):
-    """Were its trees grown with `categorical_features`, whatever that was set to since?"""
+    """Whether the trees were grown with `categorical_features`, whatever it was set to since."""
     return hasattr(estimator, "_category_encoder")
 
 
 def missing_values_rule(estimator):
-    """What scikit-learn's `ensure_all_finite` has to be for the estimator."""
+    """The argument `ensure_all_finite` of scikit-learn's checks for this estimator."""
     if get_tags(estimator).input_tags.allow_nan or _refuses_missing(estimator):
         return "allow-nan"
     return True
@@ -306,8 +308,7 @@ def _refuses_missing(estimator):
 
 
 def refuse_missing(estimator, X):
-    """Refuse missing values of sparse tables, as scikit-learn does; of others in words, where
-    `missing` is "refuse".
+    """Raise a ValueError for missing values in a sparse table, or under missing="refuse".
 
     Raises
     ------
@@ -329,7 +330,7 @@ def refuse_missing(estimator, X):
 
 
 def check_criterion(criterion, y):
-    """Refuse targets that a criterion is not made for.
+    """Raise a ValueError for targets that the criterion cannot handle.
 
     Raises
     ------
@@ -346,7 +347,7 @@ def check_criterion(criterion, y):
 
 
 def check_sample_weight(sample_weight, X):
-    """Sample weights as float64 of shape (n_samples,), or None.
+    """Check sample weights and return them as float64 of shape (n_samples,), or None.
 
     Raises
     ------
@@ -359,17 +360,17 @@ def check_sample_weight(sample_weight, X):
 
 
 def check_class_weight(class_weight):
-    """Refuse class weights with which impurities mean nothing; kernels rely on it.
+    """Raise a ValueError for class weights that are not finite and non-negative, as kernels need.
 
     Parameters
     ----------
     class_weight : dict, list of dict (one per output), str or None
-        Text and None hold no numbers, and pass.
+        A str and None hold no numbers, and pass.
 
     Raises
     ------
     ValueError
-        If a weight is no number, negative or not finite.
+        If a weight is not a number, negative or not finite.
     """
     for of_output in class_weight if isinstance(class_weight, (list, tuple)) else [class_weight]:
         for label, weight in of_output.items() if isinstance(of_output, dict) else ():
@@ -388,7 +389,7 @@ def _is_weight(weight):
 
 
 def require_weight(weight):
-    """Refuse a table in which no row has a weight, or all together no finite one.
+    """Raise a ValueError unless the sum of the weights is positive and finite.
 
     Raises
     ------
@@ -406,13 +407,13 @@ def require_weight(weight):
 
 
 def require_tree(tree, caller, takes_theirs=False):
-    """What is a fitted tree to a function of one tree, as of now; all else is refused.
+    """Check that the argument of a function is one fitted tree, and return a view of it.
 
     Raises
     ------
     TypeError
-        If it is a forest or no tree at all, or a tree of scikit-learn that the function does not
-        take.
+        If it is a forest or no tree at all, or if it is a tree of scikit-learn and `takes_theirs`
+        is False.
     sklearn.exceptions.NotFittedError
     """
     name = type(tree).__name__

@@ -1,4 +1,4 @@
-"""Pruning as the book does it: by risk, and as far as cross-validation says."""
+"""Cost-complexity pruning by risk, as Breiman et al. do it, as far as cross-validation says."""
 
 from cart.estimators.pruning.cp_table import CpTable, cp_table, prune_at
 from cart.estimators.pruning.cross_validation import cv_prune

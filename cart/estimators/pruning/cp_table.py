@@ -1,4 +1,4 @@
-"""The table of complexities: how risk falls as the tree grows, in sample and cross-validated."""
+"""The table of nested subtrees: how their risk falls with size, in training and cross-validated."""
 
 from numbers import Real
 from typing import Any, NamedTuple
@@ -10,27 +10,28 @@ from cart.estimators.validation import require_tree
 from cart.files import storable
 
 RULES = ("1se", "min")
-_ROUNDING = 1e-9  # so that a complexity of the table is reached by its number
+_ROUNDING = 1e-9  # tolerance, so that a number read from the table selects its row
 
 
 class CpTable(NamedTuple):
     """The nested subtrees of a tree, the root first; rpart's cptable.
 
-    Risks are shares of the root's: misclassified weight, or what it costs with `loss`; the sum of
-    squared (or absolute) errors in regression.
+    Risks are shares of the root's risk. Risk is the misclassified weight (its cost, with `loss`)
+    in classification, and the sum of squared (or absolute) errors in regression.
 
     Attributes
     ----------
     cp : ndarray of shape (n_subtrees,), float64
-        Complexity down to which each subtree is the best: it has the least rel_error + cp * leaves.
+        Lowest complexity at which each subtree is the best: it has the least
+        rel_error + cp * leaves.
     n_splits : ndarray of shape (n_subtrees,), int64
-        Splits; there is one leaf more.
+        Number of splits; there is one leaf more.
     rel_error : ndarray of shape (n_subtrees,), float64
         Risk on the training rows.
     xerror, xstd : ndarray of shape (n_subtrees,), float64, or None
         Cross-validated risk and its standard error; None without cross-validation.
     root_risk : float
-        Risk of the root per weight, which the other risks are shares of.
+        Risk of the root per unit of weight; the other risks are shares of it.
 
     Examples
     --------
@@ -50,20 +51,20 @@ class CpTable(NamedTuple):
     root_risk: float
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The columns by rpart's names, as a DataFrame takes them."""
+        """The columns as a dict under rpart's names, which `pandas.DataFrame` takes."""
         named = {"CP": self.cp, "nsplit": self.n_splits, "rel error": self.rel_error}
         if self.xerror is not None and self.xstd is not None:
             named |= {"xerror": self.xerror, "xstd": self.xstd}
         return named
 
     def best(self, rule: str = "1se") -> int:
-        """The row that a rule chooses.
+        """Number of the row that a rule chooses.
 
         Parameters
         ----------
         rule : {"1se", "min"}, default="1se"
-            The smallest subtree whose cross-validated risk is least ("min"), or not above the
-            least by more than the standard error of that ("1se").
+            "min" chooses the smallest subtree of least cross-validated risk; "1se" the smallest
+            one whose risk exceeds the least by no more than the least one's standard error.
 
         Returns
         -------
@@ -72,7 +73,7 @@ class CpTable(NamedTuple):
         Raises
         ------
         ValueError
-            If there is no cross-validated risk, or no such rule.
+            If there is no cross-validated risk, or the rule is unknown.
         """
         if self.xerror is None or self.xstd is None:
             raise ValueError("The tree was not cross-validated; fit it with cv_prune.")
@@ -96,24 +97,25 @@ class CpTable(NamedTuple):
 
 
 def make_table(sequence: Sequence, alphas: np.ndarray) -> CpTable:
-    """The table of the subtrees at some complexities, without cross-validation."""
+    """The table of the subtrees at the given complexities, without cross-validated risks."""
     sizes, risks = sequence.sizes_and_risks(alphas)
     unit = sequence.root_risk or 1.0
     return CpTable(alphas / unit, sizes, risks / unit, None, None, sequence.root_risk)
 
 
 def cp_table(tree: Any) -> CpTable:
-    """The nested subtrees of a fitted tree, by complexity; rpart's cptable.
+    """Table of the nested subtrees of a fitted tree, by complexity; rpart's cptable.
 
     Parameters
     ----------
     tree : a fitted tree of `cart`
-        With one output. From `cv_prune` or a `PrunedTreeClassifier` or `PrunedTreeRegressor` it
-        has the cross-validated risks, and all subtrees of the tree before it was pruned.
+        With one output.
 
     Returns
     -------
     CpTable
+        If the tree comes from `cv_prune`, `PrunedTreeClassifier` or `PrunedTreeRegressor`, the
+        table has cross-validated risks and all subtrees of the tree before it was pruned.
 
     Raises
     ------
@@ -144,20 +146,21 @@ def cp_table(tree: Any) -> CpTable:
 
 
 def prune_at(tree: Any, cp: float) -> Any:
-    """The subtree of a fitted tree at a complexity; rpart's `prune`.
+    """Prune a fitted tree to its subtree at a complexity; rpart's `prune`.
 
     Parameters
     ----------
     tree : a fitted tree of `cart`
-        With one output; it stays as it is.
+        With one output; it is not changed.
     cp : float
-        Every split below which risk falls by less than this share of the root's risk, or as much,
-        per leaf, is cut off. Rows of `cp_table` say which make a difference.
+        Complexity, as a share of the root's risk: a split is cut off if the splits from it
+        downwards lower the risk by no more than this per leaf that they add. `cp_table` lists
+        the complexities at which the subtree changes.
 
     Returns
     -------
     a fitted tree of `cart`
-        A copy with the smaller tree.
+        A copy of the estimator that holds the pruned tree.
 
     Raises
     ------
@@ -184,7 +187,7 @@ def prune_at(tree: Any, cp: float) -> Any:
 
 
 def require_cp(cp: Any) -> None:
-    """Refuse what is no complexity.
+    """Raise a ValueError unless `cp` is a non-negative number.
 
     Raises
     ------
@@ -195,7 +198,7 @@ def require_cp(cp: Any) -> None:
 
 
 def refuse_several_outputs(tree: Any) -> None:
-    """Refuse trees of several outputs.
+    """Raise a ValueError if a tree has several outputs.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""How far to prune: the risk of every subtree on rows that its fold was not grown on.
+"""Choose how far to prune a tree by the cross-validated risk of its subtrees.
 
-The sequence of subtrees is that of the tree on all rows. Each fold is grown again without its rows,
-which are judged by its tree, pruned halfway (geometrically) between neighbouring complexities:
+The sequence of subtrees is that of the tree on all rows. For each fold, a tree is grown without the
+fold's rows. It judges them after being pruned at complexities halfway (geometrically) between
+neighbouring ones of the whole tree (Breiman et al. 1984, section 11.5):
 
     complexities   a1 > a2 > a3 > ...          of the whole tree
     folds at       inf, sqrt(a1 a2), sqrt(a2 a3), ...
 
-(Breiman et al. 1984, section 11.5.) All folds are grown on one table, with weight 0 for what they
-hold out, side by side in threads.
+The trees of all folds are grown on one table, in threads; rows that are held out have weight 0.
 """
 
 from collections.abc import Callable
@@ -42,53 +42,54 @@ def cv_prune(
     *, cv: Any = 10, rule: str = "1se", cp: float = 0.0, random_state: RandomState = None,
     n_jobs: int | None = None, verbose: int = 0, callback: Callable | None = None,
 ) -> BaseDecisionTree:  # fmt: skip
-    """Grow a tree, and prune it as far as cross-validation says.
+    """Grow a tree and prune it to the subtree that cross-validation chooses.
 
     Parameters
     ----------
     tree : tree estimator of `cart`
-        Its parameters say how to grow; it need not be fitted, and stays as it is. With
-        ccp_alpha=0.
+        Its parameters, of which `ccp_alpha` must be 0, say how to grow. It need not be fitted, and
+        is not changed.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     sample_weight : array-like of shape (n_samples,), default=None
     cv : int, array-like of shape (n_samples,), splitter, or iterable of pairs, default=10
-        So many folds, drawn at random (classes in proportion); the number of each row's fold
-        (rpart's `xval`); one of scikit-learn's splitters; or pairs of rows.
+        A number of folds, to be drawn at random (stratified by class); the number of each row's
+        fold (rpart's `xval`); a scikit-learn splitter; or pairs of (training, held-out) rows.
     rule : {"1se", "min"}, default="1se"
-        The smallest subtree whose risk is within one standard error of the least, or is least.
+        Choose the smallest subtree whose risk is within one standard error of the least ("1se"),
+        or that has the least risk ("min").
     cp : float, default=0.0
-        Subtrees below this complexity, a share of the root's risk, are not looked at: a split
-        must lower the risk by so much. rpart's default is 0.01.
+        Least complexity of the subtrees considered, as a share of the root's risk: splits must
+        lower the risk by at least this. rpart's default is 0.01.
     random_state : int, RandomState instance or None, default=None
-        Of the draw of folds. (That of the tree is a parameter of its own.)
+        Seed of the draw of folds. (The tree has a `random_state` of its own.)
     n_jobs : int, default=None
-        Threads that grow folds.
+        Number of threads that grow the trees of the folds.
     verbose : int, default=0
-        1 shows a bar with the time left on standard error; a step is a tree: the
-        whole one, and one of each fold.
+        1 shows a progress bar with the time left on standard error. A step is one tree: that of
+        all rows, or that of a fold.
     callback : callable, default=None
         Called with a `cart.primitives.progress.Progress` after every step.
 
     Returns
     -------
     tree estimator, fitted
-        With the pruned tree, and a `cp_table_` of all subtrees; see `cp_table` and `plot_cp`.
+        It has the pruned tree, and a `cp_table_` of all subtrees; see `cp_table` and `plot_cp`.
 
     Raises
     ------
     TypeError
-        If it is no tree of `cart`.
+        If `tree` is not a tree estimator of `cart`.
     ValueError
         If y has several outputs, criterion="poisson", or ccp_alpha is not 0.
 
     Notes
     -----
-    A row weighs the same in all folds, under the priors and class weights of the whole table, as in
-    the book and in rpart. With an asymmetric `loss` rpart (4.1.19) judges held-out rows by the
-    transposed matrix; here they are judged by the matrix. Standard errors take a unit of weight for
-    a row, as rpart's do: with weights that sum to 1 they are those of one row, and the rule "1se"
-    leaves hardly any split.
+    A row has the same weight in all folds, by the priors and class weights of the whole table, as
+    in Breiman et al. and in rpart. With an asymmetric `loss`, rpart (4.1.19) judges held-out rows
+    by the transposed matrix; here they are judged by the matrix itself. Standard errors count a
+    unit of weight as one row, as in rpart: with weights that sum to 1 they are those of a single
+    row, and the rule "1se" leaves hardly any split.
 
     References
     ----------
@@ -118,7 +119,7 @@ def cv_prune(
 
 
 class Pruning(NamedTuple):
-    """How far to prune; see `cv_prune`."""
+    """Options of pruning; see `cv_prune`."""
 
     cv: Any
     rule: str
@@ -130,7 +131,7 @@ class Pruning(NamedTuple):
 
 
 def fit_pruned(draft, X, y, sample_weight, how):
-    """Fit the draft of a tree estimator; see `cv_prune`."""
+    """Grow and prune the tree of an estimator's draft; see `cv_prune` and `fitted_at_once`."""
     if how.rule not in RULES:
         raise ValueError(f"rule must be one of {RULES}, not {how.rule!r}.")
     require_cp(how.cp)
@@ -166,7 +167,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
 
 
 class _Folded:
-    """Grows trees on a part of the rows, all on one table, and judges them on others."""
+    """Grows trees on some of the rows, all on one table, and judges them on the others."""
 
     def __init__(self, draft, prepared, given, seed):
         self._draft, self._prepared, self._seed = draft, prepared, seed
@@ -176,8 +177,8 @@ class _Folded:
         self._weight = np.broadcast_to(prepared.weight, len(codes))
         # Without priors and losses.
         self.own_weight = np.broadcast_to(prepared.own_weight, len(codes))
-        self._factor = np.ones(len(codes))  # what a row's losses weigh by the priors
-        self.unit = 1.0  # of the losses
+        self._factor = np.ones(len(codes))  # factor of each row's loss by the priors
+        self.unit = 1.0  # in which losses are measured
         if prepared.target.labels is not None and draft.priors is not None:
             priors = check_priors(draft.priors, prepared.target.labels[0])
             classes = codes[:, 0].astype(np.int64)
@@ -185,7 +186,7 @@ class _Folded:
             self._factor = prior_weights(priors, total)[classes]
 
     def grow(self, rows):
-        """A tree on some of the rows."""
+        """Grow a tree on some of the rows."""
         prepared, draft, codes = self._prepared, self._draft, self._codes
         weight = np.bincount(rows, minlength=len(codes)) * self._weight
         plan = make_plan(
@@ -198,8 +199,10 @@ class _Folded:
         return tree
 
     def risks(self, fold, alphas):
-        """What held-out rows lose in all at each alpha, in the unit, and the sum of squares, as
-        changes from alpha to alpha."""
+        """Total loss of the held-out rows at each alpha, and the sum of its squares.
+
+        Both are in the unit, and given as changes from alpha to alpha.
+        """
         rows, held_out = fold
         whole = Sequence.of(self._draft, self.grow(rows))
         leaf = whole.tree.apply(self._rows[held_out].astype(precision_of(self._draft), copy=False))
@@ -215,12 +218,12 @@ class _Folded:
 
 
 def _unit_near(risk):
-    """A power of two: losses in it are exact, and have squares, whatever the unit of y is."""
+    """A power of two near the risk: measured in it, losses stay exact and their squares finite."""
     return np.ldexp(1.0, max(np.frexp(risk)[1] - 1, -1000))
 
 
 def _risks_of_folds(folded, folds, alphas, n_jobs, step):
-    """Risk per weight at each alpha, in a unit, and its standard error, (2, n_alphas)."""
+    """Risk per unit of weight at each alpha, and its standard error, (2, n_alphas) in the unit."""
     halfway = np.append(np.inf, np.sqrt(alphas[:-1]) * np.sqrt(alphas[1:]))
     changes = [None] * len(folds)
 

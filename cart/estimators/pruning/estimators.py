@@ -1,4 +1,4 @@
-"""Trees whose `fit` prunes them, as estimators."""
+"""Estimators of trees whose `fit` also prunes them, by cross-validation."""
 
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -52,15 +52,15 @@ class BasePrunedTree(BaseDecisionTree):
     cv : int, array-like of shape (n_samples,), splitter, or iterable of pairs, default=10
         The folds; see `cart.cv_prune`.
     rule : {"1se", "min"}, default="1se"
-        The smallest subtree whose cross-validated risk is within one standard error of the least,
-        or is least.
+        Choose the smallest subtree whose cross-validated risk is within one standard error of the
+        least ("1se"), or that has the least risk ("min").
     cp : float, default=0.0
-        Subtrees below this complexity, a share of the root's risk, are not looked at.
+        Least complexity of the subtrees considered, as a share of the root's risk.
     n_jobs : int, default=None
-        Threads that grow folds.
+        Number of threads that grow the trees of the folds.
     verbose : int, default=0
-        1 shows a bar with the time left on standard error; a step is a tree: the
-        whole one, and one of each fold.
+        1 shows a progress bar with the time left on standard error. A step is one tree: that of
+        all rows, or that of a fold.
     callback : callable, default=None
         Called with a `cart.primitives.progress.Progress` after every step.
     %(of_trees)s
@@ -76,27 +76,27 @@ class BasePrunedTree(BaseDecisionTree):
     n_classes_ : int
         Number of labels (classification only).
     max_features_ : int
-        How many features a split looks at.
+        Number of features considered at a split.
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
-        Column names of X, where all are strings.
+        Column names of X, if all of them are strings.
     is_categorical_ : ndarray of shape (n_features_in_,), bool
         Which features hold categories (with `categorical_features`).
     categories_ : list of ndarray or None
-        Of each feature the categories, in the order of their codes in `tree_`; None for numbers
+        The categories of each feature, in the order of their codes in `tree_`; None for numbers
         (with `categorical_features`).
     feature_importances_ : ndarray of shape (n_features_in_,), float64
-        Mean decrease in impurity of every feature; sums to 1, or all 0 where nothing is split.
+        Mean decrease in impurity of every feature; sums to 1, or all 0 if the tree has no split.
     n_merged_values_ : ndarray of shape (n_features_in_,), int64
-        How many distinct values of each column `precision` merges into others.
+        How many distinct values of each column became equal to others in `precision`.
 
     Notes
     -----
-    `random_state` is of the folds too. y has one output.
+    `random_state` also seeds the draw of folds. y must have one output.
     """
 
     ccp_alpha = 0.0
-    verbose, callback = 0, None  # of models that are older than these parameters
+    verbose, callback = 0, None  # for pickles that are older than these parameters
     _whole_tree: type[BaseDecisionTree]
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -107,7 +107,7 @@ class BasePrunedTree(BaseDecisionTree):
         sample_weight: ArrayLike | None = None,
         check_input: bool = True,
     ) -> Self:
-        """Grow the tree, and prune it as far as cross-validation says.
+        """Grow the tree and prune it to the subtree that cross-validation chooses.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class BasePrunedTree(BaseDecisionTree):
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; rows of weight 0 are left out.
         check_input : bool, default=True
-            Taken for scikit-learn's sake: X and y are checked.
+            Ignored, for compatibility with scikit-learn: X and y are always checked.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class BasePrunedTree(BaseDecisionTree):
     def cost_complexity_pruning_path(
         self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> Bunch:
-        """That of the tree before it is pruned.
+        """The cost-complexity pruning path of the whole tree, before it is pruned.
 
         Parameters
         ----------

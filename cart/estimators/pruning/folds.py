@@ -1,4 +1,4 @@
-"""Who is held out when: the folds of a cross-validation."""
+"""The folds of a cross-validation: which rows are held out together."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,29 +16,30 @@ _WHAT = (
 def folds_of(
     cv: Any, X: Any, codes: np.ndarray, is_classification: bool, random_state: Any
 ) -> list[Fold]:
-    """The folds that `cv` means.
+    """The folds that `cv` stands for.
 
     Parameters
     ----------
     cv : int, array-like of shape (n_samples,), splitter, or iterable of pairs
-        So many folds, drawn at random (classes in proportion); the number of each row's fold;
-        what has a method `split`; or rows to grow on and rows held out, fold by fold.
+        A number of folds, to be drawn at random (stratified by class); the number of each row's
+        fold; an object with a method `split`; or, for each fold, the rows to grow on and the rows
+        held out.
     X : ndarray of shape (n_samples, n_features), or sparse
     codes : ndarray of shape (n_samples,), float64
         Class codes, or numbers.
     is_classification : bool
     random_state : int, RandomState instance or None
-        Of the draw.
+        Seed of the draw.
 
     Returns
     -------
     list of (ndarray, ndarray), int64
+        For each fold, the rows to grow on and the rows held out.
 
     Raises
     ------
     ValueError
-        If there are fewer than two folds, or one without rows on either side; or if `cv` is none of
-        these.
+        If `cv` is none of these, there are fewer than two folds, or a fold has no rows on one side.
     """
     n_rows = len(codes)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
@@ -48,7 +49,7 @@ def folds_of(
             raise ValueError(f"Cross-validation needs 2 rows at least, but n_samples={n_rows}.")
         numbers = _draw(min(int(cv), n_rows), codes, is_classification, random_state)
         folds = _by_number(numbers)
-    elif hasattr(cv, "split") and not isinstance(cv, str):  # of text it is another method
+    elif hasattr(cv, "split") and not isinstance(cv, str):  # str.split is another method
         folds = _split(cv, X, codes)
     else:
         folds = _given(cv, n_rows)
@@ -61,7 +62,7 @@ def folds_of(
 
 
 def require_weights(folds: list[Fold], weight: np.ndarray) -> None:
-    """Refuse folds in which nothing that has a weight is known, or is held out by any.
+    """Raise a ValueError if a fold grows on rows of weight 0 only, or all folds hold out only such.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def _split(splitter, X, codes):
 
 
 def _draw(n_folds, codes, is_classification, random_state):
-    """Numbers of random folds: rows in random order, class by class, are dealt in turn."""
+    """Draw each row's fold: shuffled rows, class by class, are dealt to the folds in turn."""
     order = check_random_state(random_state).permutation(len(codes))
     if is_classification:
         order = order[np.argsort(codes[order], kind="stable")]

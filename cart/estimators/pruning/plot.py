@@ -1,4 +1,4 @@
-"""The picture of a table of complexities."""
+"""Plot of a table of complexities."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ from cart.estimators.pruning.cp_table import CpTable, cp_table
 
 
 def plot_cp(tree: Any, ax: Any = None) -> Any:
-    """Risk against complexity, cross-validated with its standard error; rpart's `plotcp`.
+    """Plot risk against complexity, cross-validated with its standard error; rpart's `plotcp`.
 
     Parameters
     ----------
     tree : a fitted tree of `cart`, or a CpTable
-        From `cv_prune` or a `PrunedTreeClassifier` or `PrunedTreeRegressor`, to have the
-        cross-validated risk; else the risk on the training rows is drawn.
+        The cross-validated risk is drawn if the tree comes from `cv_prune`,
+        `PrunedTreeClassifier` or `PrunedTreeRegressor`; else only the risk on the training rows.
     ax : matplotlib axes, default=None
-        To draw into; a new figure's unless given.
+        Axes to draw into; by default those of a new figure.
 
     Returns
     -------
     matplotlib axes
-        With a line at one standard error above the least risk: the smallest tree below it is the
-        one that the rule "1se" takes, which is ringed.
+        A dotted line lies one standard error above the least risk. The smallest tree that is not
+        above it, which the rule "1se" chooses, is ringed.
 
     Raises
     ------
@@ -61,12 +61,12 @@ def plot_cp(tree: Any, ax: Any = None) -> Any:
 
 
 def _name_places(ax, table):
-    """Leaves below, complexities halfway between neighbours above, as far as there is room."""
+    """Label some subtrees by their leaves (below) and the complexities between them (above)."""
     halfway = np.append(np.inf, np.sqrt(table.cp[:-1] * table.cp[1:]))
     shown = np.unique(np.linspace(0, len(table.cp) - 1, 10).round().astype(int))
     ax.set_xticks(shown, [str(table.n_splits[i] + 1) for i in shown])
     ax.set_xlabel("leaves")
     above = ax.secondary_xaxis("top")
-    some = shown[::2]  # their numbers are longer
+    some = shown[::2]  # these labels are longer
     above.set_xticks(some, ["inf" if i == 0 else f"{halfway[i]:.2g}" for i in some])
     above.set_xlabel("complexity (cp)")

@@ -1,4 +1,4 @@
-"""The risk of a fitted tree's nodes, and the nested subtrees that are least for it."""
+"""The risk of a fitted tree's nodes, and the nested subtrees of least risk plus complexity."""
 
 from typing import Any, NamedTuple
 
@@ -10,22 +10,22 @@ from cart.tree.nodes import LEAF
 from cart.tree.pruning import collapse_alphas, subtree
 from cart.tree.tree import Tree, parents_of
 
-_NOTHING = 1e-12  # a smaller share of the root's risk is what rounding leaves of 0
+_NOTHING = 1e-12  # a smaller share of the root's risk is 0 but for rounding
 _KINDS = {"squared_error": SQUARES, "absolute_error": ABSOLUTE}
 
 
 class Sequence(NamedTuple):
-    """A tree, and from which complexity on each node of it is pruned."""
+    """A tree, and the complexity from which on each of its nodes is pruned."""
 
     tree: Tree
-    root_risk: float  # of the root, per weight
-    collapse: np.ndarray  # (node_count,) float64: complexities, in risk per weight
+    root_risk: float  # per unit of weight
+    collapse: np.ndarray  # (node_count,) float64: complexities, as risk per unit of weight
     answer: np.ndarray  # (node_count,) float64: class or number that a node predicts
-    risk: np.ndarray  # (node_count,) float64: of each node as a leaf, per weight of the root
+    risk: np.ndarray  # (node_count,) float64: of each node as a leaf, per unit of the root's weight
 
     @classmethod
     def of(cls, estimator: Any, tree: Tree) -> "Sequence":
-        """That of a tree with the parameters of a tree estimator.
+        """The sequence of a tree that was grown with the parameters of a tree estimator.
 
         Raises
         ------
@@ -37,7 +37,7 @@ class Sequence(NamedTuple):
             answer = estimator._decide_classes(estimator._true_shares(tree.value[:, 0]))
         else:
             weight = tree.weighted_n_node_samples
-            risk = weight * np.maximum(tree.impurity, 0.0) / weight[0]  # which may round below it
+            risk = weight * np.maximum(tree.impurity, 0.0) / weight[0]  # rounding may make it < 0
             answer = tree.value[:, 0, 0]
         if not np.isfinite(risk[0]):
             raise ValueError(
@@ -48,13 +48,15 @@ class Sequence(NamedTuple):
         return cls(tree, float(risk[0]), collapse, answer.astype(np.float64), risk)
 
     def alphas(self, cp: float) -> np.ndarray:
-        """Complexities at which something is pruned, descending, down to the share `cp` of the
-        root's risk, which is the last."""
+        """The complexities at which nodes are pruned, descending, and `cp` times the root's risk.
+
+        Complexities that are not above this last one are left out.
+        """
         last = cp * self.root_risk
         return np.append(np.unique(self.collapse[self.collapse > last])[::-1], last)
 
     def is_leaf(self, alpha: float) -> np.ndarray:
-        """Which nodes are leaves at this complexity, or below leaves, (node_count,) bool."""
+        """Which nodes are leaves, or below leaves, at this complexity; (node_count,) bool."""
         return (self.collapse <= alpha) | (self.tree.children_left == LEAF)
 
     def pruned(self, alpha: float) -> Tree:
@@ -62,7 +64,7 @@ class Sequence(NamedTuple):
         return subtree(self.tree, self.is_leaf(alpha))
 
     def sizes_and_risks(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Splits of the subtrees at these complexities, and the risk of their leaves."""
+        """Number of splits of the subtrees at these complexities, and the risk of their leaves."""
         split = np.flatnonzero(self.tree.children_left != LEAF)
         children = self.tree.children_left[split], self.tree.children_right[split]
         order = np.argsort(-self.collapse[split], kind="stable")
@@ -73,7 +75,7 @@ class Sequence(NamedTuple):
         return sizes, np.where(risks < _NOTHING * self.root_risk, 0.0, risks)
 
     def judged(self, estimator: Any, alphas: np.ndarray) -> Pruned:
-        """What rows that are held out meet, when it is pruned at descending complexities."""
+        """The tree as held-out rows are judged by it, when pruned at descending complexities."""
         loss, kind = np.zeros((0, 0)), CLASSES
         if hasattr(estimator, "classes_"):
             n_classes = self.tree.max_n_classes
@@ -85,7 +87,7 @@ class Sequence(NamedTuple):
 
 
 def refuse_other_risks(estimator: Any) -> None:
-    """Refuse criteria whose risk says nothing of a held-out row.
+    """Raise a ValueError for a criterion whose risk may be infinite for a held-out row.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Trees in words: the way of a row, and the whole tree as text."""
+"""Trees in words: the path of one row, and the whole tree as text."""
 
 from cart.estimators.reading.path import PathStep, TreePath, explain_path
 from cart.estimators.reading.summary import summary

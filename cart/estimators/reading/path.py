@@ -1,4 +1,4 @@
-"""The way of one row down a tree, in words."""
+"""The path of one row down a tree, in words."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ from cart.tree.tree import parents_of
 
 
 class PathStep(NamedTuple):
-    """One node on the way."""
+    """One split on the path."""
 
-    node: int  # of tree_
-    condition: str  # that the row fulfils; or how it went on without the value
-    n_samples: int  # training rows in the node that it comes to
+    node: int  # its number in tree_
+    condition: str  # that the row fulfils; or how the row was sent on without the value
+    n_samples: int  # training rows in the child that the row goes to
 
 
 class TreePath(NamedTuple):
-    """The way of a row from the root to its leaf; `print` shows it.
+    """The path of a row from the root to its leaf; `print` shows it.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class TreePath(NamedTuple):
     n_samples : int
         Training rows in the leaf.
     answer : str
-        Class and class shares, or the mean, of the leaf.
+        What the leaf predicts: its class and class shares, or its mean.
 
     Examples
     --------
@@ -58,19 +58,20 @@ class TreePath(NamedTuple):
 
 
 def explain_path(tree: Any, x: MatrixLike) -> TreePath:
-    """Why a tree says of a row what it says: the conditions that it fulfils, one after another.
+    """Explain a tree's prediction for one row: the conditions that the row fulfils, in order.
 
     Parameters
     ----------
     tree : a fitted tree of `cart`
+        Trees of scikit-learn are accepted too.
     x : array-like of shape (n_features,) or (1, n_features)
-        The row; or a DataFrame of one row, or a Series that is one.
+        The row: also a DataFrame of one row, or a Series that is a row of one.
 
     Returns
     -------
     TreePath
-        With the conditions; where a value is missing, the surrogate that decided in its place, or
-        why the row went where it went.
+        The conditions. Where the row's value is missing, it names the surrogate that decided
+        instead, or the rule that sent the row on.
 
     Raises
     ------
@@ -105,9 +106,9 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
 
 def _as_table(x):
     if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a DataFrame, by names
-        x = x.astype(object).where(x.notna(), np.nan)  # NaT and pandas.NA are no numbers
+        x = x.astype(object).where(x.notna(), np.nan)  # NaT and pandas.NA are not floats
         return x.to_frame().T.infer_objects()
-    if np.ndim(x) == 1:  # of a list every value keeps its type, as in `predict`
+    if np.ndim(x) == 1:  # the values of a list keep their types, as in `predict`
         return x.reshape(1, -1) if isinstance(x, np.ndarray) else [[*x]]
     if np.ndim(x) == 0:
         raise ValueError(f"explain_path is of one row, but x is {x!r}.")
@@ -133,7 +134,7 @@ def _reason(tree, node, child, values):
 
 
 def _sent_by(split, values):
-    """Does a surrogate send the row left? None where it cannot say."""
+    """Whether a surrogate sends the row left; None if it cannot decide."""
     value = values[split.feature]
     if np.isnan(value):
         return None

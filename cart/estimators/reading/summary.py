@@ -1,4 +1,4 @@
-"""A tree as text, node by node, as R's `summary.rpart` shows it."""
+"""A tree as text, node by node, in the manner of R's `summary.rpart`."""
 
 from numbers import Integral
 from typing import Any
@@ -26,20 +26,20 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     ----------
     tree : a fitted tree of `cart`
     max_nodes : int, default=30
-        Nodes that are shown, from the root on.
+        How many nodes to show, beginning with the root.
 
     Returns
     -------
     str
-        Nodes by the numbers of `tree_`. Of each: rows, what it predicts, its split with the
-        decrease of impurity (times weight); and competitors and surrogates, if the tree has them.
-        Then, with missing="surrogate" and "majority", the decrease is that of the rows that have
-        the feature.
+        For each node, under its number in `tree_`: its rows, its prediction, its split with the
+        decrease in impurity (times weight), and its competitors and surrogates, if the tree keeps
+        any. If it does, and `missing` is "surrogate" or "majority", the decrease is that among
+        the rows whose value of the feature is known.
 
     Raises
     ------
     ValueError
-        If max_nodes is no such number.
+        If `max_nodes` is not a non-negative integer.
     sklearn.exceptions.NotFittedError
 
     Examples
@@ -84,7 +84,7 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
 
 
 def _importances(tree):
-    """Shares of the decrease of impurity, as rpart prints them: whole numbers that sum to 100."""
+    """Shares of the decrease in impurity as rpart prints them: as rounded percentages."""
     shares = 100.0 * tree.tree_.compute_feature_importances()
     order = [j for j in np.argsort(-shares, kind="stable") if round(shares[j]) > 0]
     named = [f"{name_of(tree, j)} {shares[j]:.0f}" for j in order]
@@ -107,7 +107,7 @@ def _node(tree, node):
         f"  split: {condition(tree, node, True)} to node {left} ({rows_in_words(sizes[left])}), "
         f"else to node {right} ({rows_in_words(sizes[right])})"
     )
-    kept = nodes.competitors or nodes.surrogates  # know what rows that have the feature gain
+    kept = nodes.competitors or nodes.surrogates  # these hold the gain among rows with the value
     gain = kept.primary[node] if kept else decreases(nodes, node)
     lines.append(f"  improvement {number(gain)}")
     for split in _of(nodes, "competitors", node):

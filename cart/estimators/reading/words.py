@@ -1,4 +1,4 @@
-"""Conditions, numbers and answers of a tree as words."""
+"""Conditions, numbers and predictions of a tree in words."""
 
 from typing import Any
 
@@ -6,34 +6,33 @@ import numpy as np
 
 from cart.estimators.class_costs import cheapest, true_shares
 
-MOST_NAMED = 8  # categories that a condition names
+MOST_NAMED = 8  # a condition lists at most so many categories
 _MANY_DIGITS = 1e4
 
 
 def number(value: float) -> str:
-    """A number in few digits."""
+    """A number with five significant digits."""
     return f"{value:.5g}"
 
 
 def cut(threshold: float) -> str:
-    """A threshold in few digits, and in more where whole numbers lie on either side of it: 12345.5
-    must not become 12346."""
+    """A threshold with five digits, or twelve from 10,000 on: 12345.5 must not become 12346."""
     return number(threshold) if abs(threshold) < _MANY_DIGITS else f"{threshold:.12g}"
 
 
 def rows_in_words(n: int) -> str:
-    """How many rows there are, in words."""
+    """A number of rows, in words."""
     return "1 row" if n == 1 else f"{n} rows"
 
 
 def name_of(estimator: Any, feature: int) -> str:
-    """A feature's name, or its number."""
+    """The name of a feature, or x[number] if features have no names."""
     names = getattr(estimator, "feature_names_in_", None)
     return f"x[{feature}]" if names is None else str(names[feature])
 
 
 def names_of_categories(estimator: Any, feature: int, codes: Any, most: int = MOST_NAMED) -> str:
-    """Some categories of a feature as a set, the first of them by name."""
+    """Some categories of a feature as a set that lists the first `most` of them by name."""
     codes = [int(code) for code in codes]
     named = [str(c) for c in estimator.categories_[feature][codes[:most]]]
     if len(codes) > most:
@@ -42,8 +41,10 @@ def names_of_categories(estimator: Any, feature: int, codes: Any, most: int = MO
 
 
 def condition(estimator: Any, node: int, is_left: bool, names: Any = None) -> str:
-    """What rows fulfil that go to a side of a split by their values; `names` are those of the
-    features, by default the estimator's."""
+    """The condition that sends rows to the left or right of a split by their values.
+
+    `names` are the names of the features, by default the estimator's.
+    """
     tree = estimator.tree_
     feature, threshold = tree.feature[node], tree.threshold[node]
     name = name_of(estimator, feature) if names is None else names[feature]
@@ -59,8 +60,10 @@ def condition(estimator: Any, node: int, is_left: bool, names: Any = None) -> st
 
 
 def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = None) -> str:
-    """A surrogate or competitor: what rows fulfil that it sends to a side; `names` are those of the
-    features, by default the estimator's."""
+    """The condition under which a surrogate or competitor sends rows to the left or right.
+
+    `names` are the names of the features, by default the estimator's.
+    """
     name = name_of(estimator, split.feature) if names is None else names[split.feature]
     if np.isnan(split.threshold):
         codes = split.left if is_left else split.right
@@ -70,7 +73,7 @@ def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = N
 
 
 class Answer:
-    """What a node predicts: of a tree with one output or several."""
+    """What a node predicts, for one output or several."""
 
     def __init__(self, estimator: Any, node: int):
         values = estimator.tree_.value[node]
@@ -83,7 +86,8 @@ class Answer:
         loss = getattr(estimator, "loss_", None)
         values = true_shares(values, loss)
         self.shares = [
-            dict(zip(labels, of_output.tolist(), strict=False))  # of dates .tolist() makes numbers
+            # `labels` stays an array, since .tolist() would turn dates into numbers.
+            dict(zip(labels, of_output.tolist(), strict=False))
             for labels, of_output in zip(classes, values, strict=True)
         ]
         self.label = [labels[k] for labels, k in zip(classes, cheapest(values, loss), strict=True)]
