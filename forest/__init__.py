@@ -1,4 +1,4 @@
-"""Random forests and Bagging: many estimators, their draws, votes and out-of-bag predictions."""
+"""Random forests and Bagging: ensembles, their draws, votes and out-of-bag predictions."""
 
 from cart.estimators import load
 from cart.interop import old_names

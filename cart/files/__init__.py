@@ -1,4 +1,4 @@
-"""Model files: the state of a fitted estimator as arrays and JSON, without code, and checked."""
+"""Model files: a fitted estimator's state as arrays and JSON, with a checksum, without code."""
 
 from cart.files.checksum import checksum_of_text
 from cart.files.container import read, write

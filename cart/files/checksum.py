@@ -1,15 +1,15 @@
-r"""Checksums of arrays and of what is said about them.
+r"""Checksums of arrays, and of texts that describe them.
 
-A small array goes through CRC-32. A large one is a table of words, 512 a row, whose rows and
-columns are summed modulo 2**64, at the speed of memory:
+A small array goes through CRC-32. A large one is seen as a table of words, 512 to a row, whose rows
+and columns are summed modulo 2**64, at the speed of memory:
 
-    w w w w | r      a word that changes changes its row's sum and its column's, and two that
-    w w w w | r      change places do, too; the sums are small and go through CRC-32
+    w w w w | r      if a word changes, so do the sums of its row and column, and also if two
+    w w w w | r      words change places; the sums are few and go through CRC-32
     --------+
-    c c c c          what is left over behind the last row goes through it as it is
+    c c c c          bytes left over after the last row go through CRC-32 as they are
 
-This finds accidents. It does not tell who wrote a model: whoever can change a file can change its
-checksum, so what is loaded is checked in other ways, too.
+A checksum detects accidents, not attacks: whoever can change a file can change its checksum. What
+is loaded is therefore also checked in other ways.
 """
 
 import functools
@@ -23,14 +23,14 @@ from cart.primitives.threads import in_parts
 from cart.primitives.word_sums import add_columns_and_rows
 
 _ROW = 512  # words
-_SHORT = 64  # characters of a text
-_SMALL = 1 << 15  # bytes: CRC-32 is as fast
+_SHORT = 64  # characters: checksums of shorter texts are cached
+_SMALL = 1 << 15  # bytes: for smaller arrays CRC-32 is as fast
 _PART = 1 << 20  # bytes of an array that are summed while they are in the cache
-_MANY = 1 << 24  # bytes that are worth threads
+_MANY = 1 << 24  # bytes: larger arrays are worth starting threads for
 
 
 def digest_of(array: np.ndarray) -> int:
-    """A number that follows from the bytes of an array.
+    """Digest of the bytes of an array.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def digest_of(array: np.ndarray) -> int:
     Returns
     -------
     int
-        Of 32 bits.
+        A number of 32 bits.
     """
     content = array.reshape(-1).view(np.uint8)
     if len(content) < _SMALL:
@@ -49,7 +49,7 @@ def digest_of(array: np.ndarray) -> int:
         part = content[first : first + _PART]
         n_rows = len(part) // (8 * _ROW)
         n_bytes = n_rows * 8 * _ROW
-        # As the kernel is compiled for: in line, and not read-only, or else copied.
+        # The kernel is compiled for aligned, writable arrays; others are copied.
         words = np.require(part[:n_bytes].view(np.uint64), requirements=["A", "W"])
         sums = np.zeros(_ROW + n_rows, np.uint64)
         add_columns_and_rows(words, sums[:_ROW], sums[_ROW:])
@@ -58,12 +58,12 @@ def digest_of(array: np.ndarray) -> int:
 
 
 def checksum(texts: Iterable[str], arrays: Sequence[np.ndarray] = ()) -> str:
-    """The checksum of texts and arrays, in their order.
+    """Checksum of a sequence of texts and arrays.
 
     Parameters
     ----------
     texts : iterable of str
-        They should say what the arrays are: their names, dtypes and shapes.
+        They should describe the arrays: names, dtypes and shapes.
     arrays : sequence of ndarray, in C order
 
     Returns
@@ -91,7 +91,7 @@ def _digests_of(arrays):
 
 
 def checksum_of_text(text: str) -> str:
-    """`checksum` of one text; short ones, which the trees of a forest have in common, are kept."""
+    """`checksum` of one text, cached if the text is short, as many in the trees of a forest are."""
     return _kept_checksum(text) if len(text) < _SHORT else checksum([text])
 
 

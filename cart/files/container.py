@@ -1,8 +1,8 @@
-"""Files of arrays and JSON: safetensors, with a version and a checksum, written at once or not.
+"""Files of arrays and JSON: safetensors with a version and a checksum, replaced atomically.
 
-8 bytes            how long the header is
+8 bytes            length of the header
 header, JSON       "__metadata__": {"cartwood": what the arrays are, "format": "1",
-                                    "checksum": of all the rest}; names, dtypes, shapes, places
+                                    "checksum": of all the rest}; names, dtypes, shapes, offsets
 arrays             one after another, mapped into memory when the file is read
 """
 
@@ -34,19 +34,19 @@ _DTYPES = {
 
 
 def write(value: Any, path: str | os.PathLike) -> None:
-    """Write an object into a file, which is there whole or as it was before.
+    """Write an object into a file atomically: if it fails, the file stays as it was.
 
     Parameters
     ----------
     value : object
         See `cart.files.state`.
     path : path
-        What is there is replaced at the end.
+        An existing file is replaced at the end.
 
     Raises
     ------
     TypeError
-        If something in it has no form in a model file; nothing is written.
+        If the object has a part that cannot be stored in a model file; nothing is written.
     """
     content, arrays = describe(value)
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
@@ -57,20 +57,22 @@ def write(value: Any, path: str | os.PathLike) -> None:
 
 
 def read(path: str | os.PathLike, mmap: bool = True) -> Any:
-    """The object in a file.
+    """Read the object in a file.
 
     Parameters
     ----------
     path : path
     mmap : bool, default=True
-        Map the arrays; False reads them.
+        Map the arrays into memory; False copies them there.
 
     Raises
     ------
     DamagedModelError
-        If the file is none that `write` has written.
+        If the file was not written by `write`, or was changed since.
     OSError
         If it cannot be read.
+    MemoryError
+        If there is not enough memory to map it.
     """
     try:
         text, said, arrays = _parts_of(Path(path), mmap)
@@ -82,7 +84,7 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
         if error.errno == errno.ENOMEM:
             raise MemoryError(f"There is no room to map {os.fspath(path)!r}.") from error
         raise
-    except Exception as error:  # whatever safetensors and Python say of what is no model
+    except Exception as error:  # safetensors and Python raise various errors for bad files
         if f"(os error {errno.ENOMEM})" in str(error):
             raise MemoryError(f"There is no room to map {os.fspath(path)!r}.") from error
         raise DamagedModelError(
@@ -91,15 +93,15 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
 
 
 def checksum_of_parts(text: str, arrays: dict[str, np.ndarray]) -> str:
-    """The checksum of a file: of what its arrays are, and of themselves."""
+    """The checksum of a file: of the JSON text, and of the arrays and their descriptions."""
     names = sorted(arrays)
     said = [f"{name} {arrays[name].dtype.str} {arrays[name].shape}" for name in names]
     return checksum([f"format {FORMAT}", text, *said], [arrays[name] for name in names])
 
 
 def _parts_of(path, mmap):
-    """The JSON, the checksum and the arrays of a file whose header has been checked."""
-    with open(path, "rb") as file:  # an OSError that says why
+    """The JSON, the checksum and the arrays of a file, after checking its header."""
+    with open(path, "rb") as file:  # raises an OSError that says why it cannot be read
         length = int.from_bytes(file.read(8), "little")
     with safe_open(path, "np") as file:
         metadata = file.metadata() or {}
@@ -115,7 +117,7 @@ def _parts_of(path, mmap):
         )
     content = _content_of(path, mmap)[8 + length :]
     arrays, first = {}, 0
-    for name, (dtype, shape) in zip(names, kinds, strict=True):  # without gaps, as was checked
+    for name, (dtype, shape) in zip(names, kinds, strict=True):  # safe_open checked: no gaps
         array = np.ndarray(shape, dtype, content.data, first)
         arrays[name], first = array, first + array.nbytes
     require(first == len(content), "it is not as long as its header says")
@@ -123,10 +125,10 @@ def _parts_of(path, mmap):
 
 
 def _content_of(path, mmap):
-    """The bytes of a file. Mapped, they can be written to, which the file does not show.
+    """The bytes of a file, mapped privately if `mmap`: writing to them does not change the file.
 
-    numpy.memmap would not do: joblib sends its arrays to processes by the name of the file, where
-    another model may lie by then.
+    numpy.memmap would not do: joblib passes such arrays to processes by the name of the file, which
+    may hold another model by then.
     """
     if not mmap:
         return np.fromfile(path, np.uint8)
@@ -136,8 +138,8 @@ def _content_of(path, mmap):
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A draft beside a file, which takes its place at the end; another reader sees either."""
-    path = path.resolve()  # the file itself, where this is a link
+    """Context with a draft beside a file, which replaces it atomically at the end."""
+    path = path.resolve()  # if this is a link, replace its target
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.draft")
     try:
         draft.touch()
@@ -154,7 +156,7 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 
 def _keep(path):
-    """Have the disk hold what was written."""
+    """Flush what was written to the disk."""
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""What is raised where a saved model is not what was saved."""
+"""The error for saved models that are not what was saved."""
 
 
 class DamagedModelError(ValueError):
@@ -6,13 +6,13 @@ class DamagedModelError(ValueError):
 
 
 def require(holds: bool, what: str) -> None:
-    """Refuse a model unless something holds.
+    """Raise a DamagedModelError unless a condition holds.
 
     Parameters
     ----------
     holds : bool
     what : str
-        What does not hold, as a sentence without its end.
+        What is wrong if it does not hold: a clause of the message, without a full stop.
 
     Raises
     ------

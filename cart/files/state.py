@@ -1,6 +1,6 @@
-"""Objects as JSON and arrays: plain values, numbers of numpy, and the classes that are known here.
+"""Objects as JSON and arrays: plain values, numpy's numbers and arrays, and registered classes.
 
-What JSON has no form for is an object with one key, which says what it is:
+A value that JSON does not have is written as an object whose first key says what it is:
 
     nan, inf        {"float": "nan"}
     tuple           {"tuple": [..]}
@@ -12,7 +12,7 @@ What JSON has no form for is an object with one key, which says what it is:
     known class     {"object": "Tree", "state": [[name, value], ..]}
     met before      {"same": 7}, the number of the object or array in the order of their ends
 
-Nothing else can be read, so a file cannot name code.
+Nothing else can be read, so a file cannot make Python run code.
 """
 
 import math
@@ -28,21 +28,21 @@ from cart.files.checksum import checksum_of_text, digest_of
 from cart.files.errors import DamagedModelError, require
 
 _PLAIN = (type(None), bool, int, str)
-_TENSORS = "?bBhHiIlLqQefd"  # characters of the dtypes that are tensors as they are
+_TENSORS = "?bBhHiIlLqQefd"  # characters of the dtypes that safetensors stores directly
 _NUMBER = re.compile(r"(\|b1|[<|][iu][1248]|<f[248]|<U\d{1,9}|<[mM]8(\[\w{1,9}\])?)\Z")
 _NO_NUMBERS = "nan", "inf", "-inf"  # which JSON does not have
 _LAST_CHARACTER = 0x10FFFF
 
 
 class _Kind(NamedTuple):
-    """How a class is taken apart and made again."""
+    """How objects of a class are turned into a state and back."""
 
     store: Callable[[Any], dict]
     restore: Callable[[dict], Any]
 
 
-_NAMES: dict[str, str] = {}  # in files, by the class's own
-_KINDS: dict[str, _Kind] = {}
+_NAMES: dict[str, str] = {}  # dotted name of a class -> its name in files
+_KINDS: dict[str, _Kind] = {}  # by name in files
 
 
 def storable(
@@ -51,19 +51,19 @@ def storable(
     store: Callable[[Any], dict] | None = None,
     restore: Callable[[dict], Any] | None = None,
 ) -> None:
-    """Have objects of a class stored in model files.
+    """Register a class whose objects can be stored in model files.
 
     Parameters
     ----------
     name : str
-        In files, for good: it stays when the class moves.
+        Name of the class in files. It must never change, even if the class moves.
     cls : type or str
         The class, or the dotted name of one that is slow to import.
     store : callable, optional
-        Of an object, its state by names; its fields, or attributes, unless given.
+        Returns the state of an object, a dict by names; by default its fields or attributes.
     restore : callable, optional
-        The object of a state, checked; unless given, the class is called with it, and the object's
-        method `check`, where it has one.
+        Makes an object from a state and checks it. By default the class is called with the state,
+        and then the object's method `check`, if it has one.
     """
     _NAMES[cls if isinstance(cls, str) else _name_of(cls)] = name
 
@@ -89,7 +89,7 @@ def _fields_of(value):
 
 
 def is_storable(cls: type) -> bool:
-    """May objects of a class stand in model files?"""
+    """Whether objects of a class can be stored in model files."""
     return _name_of(cls) in _NAMES
 
 
@@ -99,7 +99,7 @@ def _is_attribute(cls: Any, name: str) -> bool:
 
 
 def with_state(value: Any, state: dict) -> Any:
-    """An object with the attributes of a state, which may not be those of its class's methods."""
+    """Set the attributes of a state in an object, none of which may replace a method."""
     cls: Any = type(value)
     for name in state:
         is_name = type(name) is str and _is_attribute(cls, name)
@@ -109,53 +109,53 @@ def with_state(value: Any, state: dict) -> Any:
 
 
 class Description(NamedTuple):
-    """An object, as JSON and arrays."""
+    """An object as JSON and arrays."""
 
     content: Any
     arrays: dict[str, np.ndarray]
 
 
 def describe(value: Any) -> Description:
-    """Describe an object.
+    """Describe an object as JSON and arrays.
 
     Raises
     ------
     TypeError
-        If something in it has no form in a model file, by its name.
+        If a part of it, which is named, cannot be stored in a model file.
     """
     writer = _Writer()
     return Description(writer.content_of(value, ""), writer.arrays)
 
 
 def checksum_of(value: Any, without: tuple[type, ...] = ()) -> str:
-    """The checksum of an object, by its description.
+    """The checksum of an object's description.
 
     Parameters
     ----------
     value : object
     without : tuple of types
-        Of objects of these the class counts alone.
+        Of objects of these types, only the class enters the checksum.
 
     Raises
     ------
     TypeError
         As `describe`.
     """
-    # As most attributes of an estimator are.
+    # A shortcut for most attributes of an estimator.
     is_plain = type(value) in _PLAIN or (type(value) is float and math.isfinite(value))
     return checksum_of_text(repr(value if is_plain else _Summer(without).content_of(value, "")))
 
 
 class _Writer:
-    """Content of values, and arrays aside."""
+    """Turns values into JSON content, and collects their arrays."""
 
     def __init__(self):
         self.arrays = {}
-        self._numbers = {}  # of objects and arrays, by id
-        self._kept = []  # so that no id is used twice
+        self._numbers = {}  # id of an object or array -> its number
+        self._kept = []  # keeps objects alive, so that no id is reused
 
     def content_of(self, value, path):
-        """What stands in JSON for a value, which is found at a path."""
+        """The JSON content of a value; `path` is where it was found."""
         kind = type(value)
         if kind in _PLAIN:
             return value
@@ -180,7 +180,7 @@ class _Writer:
     def _once(self, value, path):
         if id(value) in self._numbers:
             return {"same": self._numbers[id(value)]}
-        # Not in `_Summer`: checksums of pickles would be others than older versions have written.
+        # `_Summer` does not call `_as_array`, so as to agree with checksums in older pickles.
         content = self._content_of_object(_as_array(value), path)
         self._numbers[id(value)] = len(self._kept)
         self._kept.append(value)
@@ -226,8 +226,7 @@ class _Writer:
 
 
 class _Summer(_Writer):
-    """Content of values, with the digests of arrays: the same for what is the same, however often
-    it is held."""
+    """Content of values with digests for arrays; equal even if parts are shared or are copies."""
 
     def __init__(self, without):
         super().__init__()
@@ -253,15 +252,14 @@ def _in_file(dtype):
 
 
 def _as_array(value):
-    """A range, or a column of pandas or polars, as an array; all else, and what has names of rows,
-    as it is."""
+    """A range, or a pandas or polars column without row names, as an array; all else as it is."""
     is_column = hasattr(value, "to_numpy") and len(getattr(value, "shape", ())) == 1
     is_bare = isinstance(value, range) or (is_column and not has_row_names(value))
     return np.asarray(value) if is_bare else value
 
 
 def has_row_names(value: Any) -> bool:
-    """Is it of pandas, with other names of rows than their numbers?"""
+    """Whether this is a pandas object whose index is not 0, 1, ..."""
     rows: Any = getattr(value, "index", None)
     return hasattr(rows, "tolist") and rows.tolist() != list(range(len(rows)))
 
@@ -286,18 +284,18 @@ def _refusal(value, path):
 
 
 def restore(content: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The object of a description.
+    """Make the object of a description.
 
     Parameters
     ----------
     content : JSON
     arrays : dict
-        By their names.
+        Arrays by name.
 
     Raises
     ------
     DamagedModelError, or another error
-        If it is none.
+        If this is not a valid description.
     """
     return _Reader(arrays).value_of(content)
 

@@ -1,1 +1,1 @@
-"""Between our trees and other libraries; and the names that modules had before."""
+"""Conversion of trees to and from other libraries; former names of modules."""

@@ -1,4 +1,4 @@
-"""Between our trees and scikit-learn's: the same nodes in either class."""
+"""Conversion between our trees and scikit-learn's, with the same nodes."""
 
 import inspect
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ from cart.tree.tree import Tree
 warn_if_unchecked()
 
 _TWOING = ("twoing", "ordered_twoing")
-# What a fitted estimator knows of its training table.
+# Attributes that a fitted estimator has of its training table.
 _FITTED = (
     "n_features_in_",
     "feature_names_in_",
@@ -38,33 +38,33 @@ _FITTED = (
 def to_sklearn(
     estimator: BaseEstimator, *, categories: Literal["indicators"] | None = None
 ) -> BaseEstimator:
-    """A fitted scikit-learn estimator with the same tree.
+    """Convert a fitted tree to a fitted scikit-learn estimator with the same nodes.
 
     Parameters
     ----------
     estimator : a fitted tree of `cart`
     categories : {"indicators"} or None, default=None
-        "indicators" gives splits on subsets of categories a form: a Pipeline of
+        "indicators" converts splits on subsets of categories: the result is a Pipeline of
         `cart.interop.indicators.Indicators`, which makes a column of 0 and 1 for each distinct
-        subset, and of the tree on these columns. None refuses such splits.
+        subset, and the tree on these columns. None raises an error for such splits.
 
     Returns
     -------
     estimator of `sklearn.tree`, with the same parameters and bit for bit the same predictions
         With categorical features, a Pipeline that ends in it. Rows with missing values go the same
-        way with missing="learned" and "majority". Surrogates and competitors that are there to be
-        read are left behind.
+        way with missing="learned" and "majority". Surrogates and competitors that only serve to be
+        read are dropped.
 
     Raises
     ------
     TypeError
         If it is not a tree of `cart`.
     ValueError
-        If it has what has no form in scikit-learn: splits on categories, double precision, a
-        criterion of its own, priors, losses, rows that go by surrogates.
+        If it has something that scikit-learn's trees lack: splits on categories, double precision,
+        a criterion of our own, priors, losses, missing values sent by surrogates or refused.
     sklearn.exceptions.NotFittedError
     """
-    counterpart(estimator, cart, sklearn.tree)  # a TypeError if there is none
+    counterpart(estimator, cart, sklearn.tree)  # raises a TypeError if there is none
     check_is_fitted(estimator)
     indicators = indicators_of(estimator, [estimator.tree_], categories)
     refuse_foreign(estimator, indicators is not None)
@@ -76,8 +76,7 @@ def to_sklearn(
 def indicators_of(
     estimator: BaseEstimator, trees: Sequence[Tree], categories: str | None
 ) -> Indicators | None:
-    """The columns of 0 and 1 that trees split on; None where there are no categories, or they are
-    not asked for."""
+    """The transformer to indicator columns; None without categories, or if it is not asked for."""
     if categories not in (None, "indicators"):
         raise ValueError(f'categories must be "indicators" or None, but is {categories!r}.')
     if categories is None or not np.any(getattr(estimator, "is_categorical_", False)):
@@ -86,7 +85,7 @@ def indicators_of(
 
 
 def behind(indicators: Indicators, peer: BaseEstimator) -> Pipeline:
-    """A fitted estimator of scikit-learn that takes the table through indicators."""
+    """Pipeline of indicators and a fitted scikit-learn estimator."""
     names = indicators.get_feature_names_out()
     peer.n_features_in_ = len(names)
     vars(peer).pop("feature_names_in_", None)
@@ -100,11 +99,11 @@ def holding(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
     ----------
     estimator : a fitted tree of `cart`
     tree : cart.tree.tree.Tree
-        All of its nodes are taken for splits at thresholds.
+        Its splits must all be at thresholds.
     """
     peer = counterpart(estimator, cart, sklearn.tree)
     if estimator.criterion in _TWOING:
-        peer.criterion = "gini"  # what the impurities are
+        peer.criterion = "gini"  # the impurity of twoing's nodes
     nodes = np.zeros(tree.node_count, NODE_DTYPE)
     for ours, theirs in (("children_left", "left_child"), ("children_right", "right_child")):
         nodes[theirs] = getattr(tree, ours)
@@ -125,7 +124,7 @@ def holding(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
 
 
 def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
-    """A fitted tree of `cart` with the nodes of scikit-learn's.
+    """Convert a fitted scikit-learn tree to a fitted tree of `cart` with the same nodes.
 
     Parameters
     ----------
@@ -156,8 +155,11 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType) -> BaseEstimator:
-    """An unfitted estimator of package `target` with the class name of one of package `source`, and
-    those of its parameters that `target` knows."""
+    """The unfitted estimator of package `target` that has the class name of a given one.
+
+    Its class must be exported by package `source` under that name, or inherit from one that is. It
+    gets those parameters that the class in `target` has.
+    """
     for cls in type(estimator).__mro__:
         if getattr(source, cls.__name__, None) is cls and hasattr(target, cls.__name__):
             peer_class = getattr(target, cls.__name__)
@@ -172,9 +174,11 @@ def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType
 
 
 def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> None:
-    """Refuse what scikit-learn has no form for, by name: criteria of our own, priors and losses,
-    splits on subsets of categories, and between values that single precision, scikit-learn's,
-    takes for one."""
+    """Raise a ValueError for an estimator with something that scikit-learn's trees lack.
+
+    These are criteria of our own, priors and losses, splits on subsets of categories, surrogates
+    that send rows, missing="refuse", and double precision (scikit-learn compares in single).
+    """
     name = type(estimator).__name__
     if estimator.criterion in _TWOING:
         raise ValueError(
@@ -204,7 +208,7 @@ def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> No
 
 
 def refuse_surrogates(estimator: BaseEstimator) -> None:
-    """Refuse rules for missing values that scikit-learn's trees have no form for."""
+    """Raise a ValueError for a rule for missing values that scikit-learn's trees lack."""
     name, rule = type(estimator).__name__, getattr(estimator, "missing", "learned")
     trees = [each.tree_ for each in getattr(estimator, "estimators_", [estimator])]
     if any(map(goes_by_surrogates, trees)):
@@ -220,7 +224,7 @@ def refuse_surrogates(estimator: BaseEstimator) -> None:
 
 
 def copy_attributes(source: object, target: object, names: Iterable[str]) -> None:
-    """Give `target` the attributes of `source` that it has."""
+    """Copy those of the named attributes that `source` has to `target`."""
     for name in names:
         if hasattr(source, name):
             setattr(target, name, getattr(source, name))

@@ -1,8 +1,8 @@
-"""Text, Graphviz and matplotlib pictures of a tree: scikit-learn's, of the tree it would have.
+"""Text, Graphviz and matplotlib pictures of a tree, drawn by scikit-learn.
 
-A split on a subset has no form there. It is drawn as a split on a feature of its own, named after
-its condition, and what scikit-learn says of the threshold is taken out again. Surrogates and
-competitors are written below the splits, where they are asked for.
+scikit-learn cannot draw a split on a subset. It draws a split on an extra feature instead, which is
+named after the condition, and the threshold is removed from the result. Surrogates and competitors
+are written below the splits, if they are asked for.
 """
 
 import functools
@@ -35,8 +35,11 @@ T = TypeVar("T")
 def _of_our_tree(
     draw: Callable[..., T], default_name: str, add: Callable[..., T] | None = None
 ) -> Callable[..., T]:
-    """`draw` for trees of `cart` as well; features without a name get the default. `add` writes
-    surrogates and competitors into what is drawn, if they are asked for."""
+    """Extend scikit-learn's function `draw` to trees of `cart`.
+
+    Features without names get the default. `add` writes surrogates and competitors into the result,
+    if they are asked for.
+    """
 
     @functools.wraps(draw)
     def draw_ours(decision_tree, *args, feature_names=None, **kwargs):
@@ -54,7 +57,7 @@ def _of_our_tree(
         tree = decision_tree.tree_
         _refuse_costs(decision_tree)
         if not tree.is_subset.any() and shown == _NOTHING:
-            peer = holding(decision_tree, tree)  # thresholds are shown in double precision
+            peer = holding(decision_tree, tree)  # for a picture, double precision does not matter
             return draw(peer, *args, feature_names=feature_names, **kwargs)
         feature_names = _names_of(tree, feature_names, default_name, draw.__name__)
         lines = lines_of(decision_tree, feature_names, shown)
@@ -75,7 +78,7 @@ def _of_our_tree(
 
 
 def _names_of(tree, given, default_name, caller):
-    """Names of all features, those that are given or else the default."""
+    """Names of all features: the given ones, or else the default."""
     if given is None:
         return [default_name.format(j) for j in range(tree.n_features)]
     names = {"feature_names": given}
@@ -94,10 +97,10 @@ def _refuse_to_show(estimator, shown):
 
 
 def _refuse_costs(estimator):
-    """Refuse trees whose class is not the one of the largest share, which would be shown.
+    """Raise a ValueError if the predicted class need not be that of the largest share, as shown.
 
-    Of two classes it is: that of least expected loss has the larger share under the altered priors,
-    which are those of `tree_`.
+    With two classes it always is: the class of least expected loss has the larger share under the
+    altered priors, by which `tree_` has its shares.
     """
     if len(getattr(estimator, "loss_", ())) > 2:
         raise ValueError(
@@ -114,7 +117,7 @@ def _write(text, out_file):
 
 
 def _with_own_features(tree):
-    """The tree with every split on a subset as one at 0 on a new feature."""
+    """The tree with every split on a subset replaced by a split at 0 on a new feature."""
     feature, threshold = tree.nodes.feature.copy(), tree.nodes.threshold.copy()
     subset = np.flatnonzero(tree.is_subset)
     feature[subset] = tree.n_features + np.arange(len(subset))
@@ -124,7 +127,7 @@ def _with_own_features(tree):
 
 
 def _conditions(estimator, names):
-    """What rows that go left, and that go right, fulfil at each split on a subset."""
+    """The conditions of going left and of going right at each split on a subset."""
     return [
         (condition(estimator, node, True, names), condition(estimator, node, False, names))
         for node in np.flatnonzero(estimator.tree_.is_subset)
@@ -132,13 +135,13 @@ def _conditions(estimator, names):
 
 
 def _without_thresholds(drawn, conditions):
-    """Text, or matplotlib's annotations, with the conditions as they are."""
+    """Text, or matplotlib's annotations, with the thresholds behind conditions removed."""
     if isinstance(drawn, list):
         for annotation in drawn:
             annotation.set_text(_without_thresholds(annotation.get_text(), conditions))
         return drawn
     escaped = [tuple(text.replace('"', r"\"") for text in either) for either in conditions]
-    for left, right in dict.fromkeys([*conditions, *escaped]):  # the latter are Graphviz'
+    for left, right in dict.fromkeys([*conditions, *escaped]):  # Graphviz has the escaped ones
         drawn = re.sub(re.escape(left) + r" (<=|&le;|&#8804;) 0(\.0*)?", lambda _, t=left: t, drawn)
         drawn = re.sub(re.escape(left) + r" > +0(\.0*)?", lambda _, t=right: t, drawn)
     return drawn

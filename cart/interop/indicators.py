@@ -2,8 +2,8 @@
 
     table --Indicators--> numbers | a column for each distinct subset --> scikit-learn's trees
 
-A node that splits on a subset becomes one that splits such a column at a half: the same rows go
-left, so that the nodes are the same in number and in all else.
+A node that splits on a subset becomes one that splits such a column at 0.5. The same rows go left,
+so nothing else about the nodes changes.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from cart.estimators.reading.words import names_of_categories
 from cart.tree.tree import Tree
 
 _HALF = 0.5
-_NAMED = 3  # categories that the name of a column has
+_NAMED = 3  # the name of a column lists at most so many categories
 
 
 class Indicators(TransformerMixin, BaseEstimator):
-    """The columns that trees split on: the numbers as they are, then 1 or 0 for each subset.
+    """Transforms a table to the columns of numbers, and a column of 0 and 1 for each subset.
 
-    It is made by `to_sklearn(model, categories="indicators")`, and knows all that it needs: `fit`
-    learns nothing.
+    `to_sklearn(model, categories="indicators")` makes it from a fitted model, so `fit` does
+    nothing.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ class Indicators(TransformerMixin, BaseEstimator):
         self._encoder = model._category_encoder
         self._keeps_missing = getattr(model, "missing", "learned") in ("surrogate", "majority")
         self._is_number = ~model.is_categorical_
-        # Of each subset, its place among the columns of subsets.
+        # Position of each subset among the columns of subsets.
         self._place: dict[tuple[int, bytes, int], int] = {}
         for tree in trees:
             for node in np.flatnonzero(tree.is_subset):
                 self._place.setdefault(_subset_of(tree, node), len(self._place))
         if not self._place and not self._is_number.any():
-            self._place[0, b"", True] = 0  # of no table without columns scikit-learn takes rows
+            self._place[0, b"", True] = 0  # scikit-learn needs at least one column
         self._goes_right = [self._look_up(*subset) for subset in self._place]
 
     def _look_up(self, feature, listed, listed_left):
-        """Of each category whether it goes right; the last item is of those not met in training."""
+        """Whether each category goes right (1 or 0); the last item is for unseen categories."""
         goes_right = np.full(self._encoder.n_categories[feature] + 1, listed_left, np.float64)
         goes_right[np.frombuffer(listed, np.uint32)] = not listed_left
         return goes_right
@@ -64,11 +64,11 @@ class Indicators(TransformerMixin, BaseEstimator):
         )
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns nothing."""
+        """Do nothing: all was learned from the fitted model."""
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The columns of a table, given as to the model.
+        """Transform a table, given as to the model.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Indicators(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If it has other columns.
+            If its columns are not the model's.
         """
         names, X = getattr(self.model, "feature_names_in_", ()), as_columns(X)
         if len(names) and {*names} <= {*getattr(X, "columns", ())}:
@@ -115,14 +115,14 @@ class Indicators(TransformerMixin, BaseEstimator):
         ]
         for feature, listed, listed_left in self._place:
             codes = np.frombuffer(listed, np.uint32)
-            is_in = "not in" if listed_left else "in"  # 1: the row goes right
+            is_in = "not in" if listed_left else "in"  # the column is 1 if the row goes right
             members = names_of_categories(self.model, feature, codes, _NAMED)
             columns.append(f"{names[feature]} {is_in} {members}")
         return np.array(columns, object)
 
     def rewrite(self, tree: Tree) -> Tree:
-        """A tree that splits on these columns."""
-        column_of = np.cumsum(self._is_number) - 1  # of features that are numbers
+        """Rewrite a tree to split on these columns."""
+        column_of = np.cumsum(self._is_number) - 1  # for features that are numbers
         feature, threshold = tree.nodes.feature.copy(), tree.nodes.threshold.copy()
         is_cut = (feature >= 0) & ~tree.is_subset
         feature[is_cut] = column_of[feature[is_cut]]
@@ -135,6 +135,6 @@ class Indicators(TransformerMixin, BaseEstimator):
 
 
 def _subset_of(tree, node):
-    """What tells a subset: its feature, the categories that the node lists, where they go."""
+    """Key of a subset: its feature, the categories that the node lists, whether these go left."""
     listed, listed_left = tree.categories.of(node)
     return int(tree.feature[node]), np.asarray(listed, np.uint32).tobytes(), listed_left

@@ -1,6 +1,6 @@
-"""Names that modules had before the wings: they are imported, and unpickled, as what they are now.
+"""Former names of modules: importing or unpickling them gives the modules of today.
 
-Where a wing has the name of an old module (`cart.tree`), its face hands on what the module had.
+Where a wing has the name of an old module (`cart.tree`), its `__init__` exports what that had.
 """
 
 import sys
@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.util import spec_from_loader
 
-# Modules that went into a wing and kept their name.
+# Modules that moved into a wing and kept their name.
 _INTO_WINGS = {
     "cart.estimators": ("grower", "outputs", "parameters", "target"),
     "cart.growth": ("plan",),
@@ -104,7 +104,7 @@ NEW_NAMES = {
     for wing, names in _INTO_WINGS.items()
     for name in names
 } | _RENAMED
-# What has left its old module for another than the one above, or has another name there.
+# Names that moved to another module than their old module did, or were renamed.
 NEW_PLACES = {
     "forest.bootstrap": {
         "Patches": "forest.sampling.patches.Patches",
@@ -116,10 +116,10 @@ NEW_PLACES = {
 
 
 class _OldNames(MetaPathFinder, Loader):
-    """Finds the module of today for an old name; both names are then one module."""
+    """Finds the module of today for an old name; both names then refer to the same module."""
 
     def __init__(self):
-        self._specs = {}  # of the modules of today, which the import system replaces
+        self._specs = {}  # own specs of today's modules, which the import system overwrites
 
     def find_spec(self, fullname, path=None, target=None):
         return spec_from_loader(fullname, self) if fullname in NEW_NAMES else None
@@ -137,16 +137,16 @@ class _OldNames(MetaPathFinder, Loader):
 
 
 def install() -> None:
-    """Have old names found, once a process."""
+    """Make old names importable; further calls do nothing."""
     if not any(isinstance(finder, _OldNames) for finder in sys.meta_path):
         sys.meta_path.append(_OldNames())
 
 
 def keep_functions(package: str) -> None:
-    """Keep an old module from taking the place of the function that has its name in the package.
+    """Keep old modules from replacing functions of the same name in a package.
 
-    The import system would put it there when the module is first asked for; a module that is
-    known already it leaves alone.
+    When an old module is first imported, the import system would set it as an attribute of the
+    package. It does not if the module is in `sys.modules` already.
     """
     for old, new in NEW_NAMES.items():
         parent, _, name = old.rpartition(".")

@@ -1,4 +1,4 @@
-"""Surrogates and competitors in exported trees: lines that are written below their splits.
+"""Surrogates and competitors in exported trees, as lines below their splits.
 
 |--- worst radius <= 16.80
 |   surrogate: worst area <= 868.2 (agree 0.99121, adj 0.97368)
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cart.estimators.reading.words import alternative, number
 from cart.tree.nodes import LEAF
 
-# What export takes besides, in words of its documentation.
+# Documentation of the parameters that our exports have besides scikit-learn's.
 PARAMETERS = """    surrogates : int, default=0
         How many surrogates of each split to show, the best first: what rows fulfil that they send
         left. For trees of `cart` that keep some (`surrogates` of the fit).
@@ -24,24 +24,24 @@ PARAMETERS = """    surrogates : int, default=0
         How many competitors of each split to show (`competitors` of the fit).
 
 """
-_MOST_LEVELS = 10  # of scikit-learn's text
+_MOST_LEVELS = 10  # default max_depth of scikit-learn's export_text
 _NODE = re.compile(r'(\d+) \[label=(["<].*?[">])((?:, fillcolor="#\w*")?\] ;)$')
 
 
 class Shown(NamedTuple):
-    """How many of each kind are shown."""
+    """How many surrogates and competitors to show per split."""
 
     surrogates: int
     competitors: int
 
     @classmethod
     def of(cls, parameters: dict) -> "Shown":
-        """Taken out of the parameters of an export.
+        """Take the two numbers out of the parameters of an export.
 
         Raises
         ------
         ValueError
-            If they are no numbers from 0 on.
+            If they are not non-negative integers.
         """
         counts = {name: parameters.pop(name, 0) for name in cls._fields}
         for name, count in counts.items():
@@ -51,7 +51,7 @@ class Shown(NamedTuple):
 
 
 def lines_of(estimator: Any, names: Sequence[str], shown: Shown) -> dict[int, list[str]]:
-    """What is written below the split of each node that has such lines.
+    """The lines to write below the split of each node that has any.
 
     Raises
     ------
@@ -83,9 +83,10 @@ def _figures(split):
 
 
 def add_to_text(text: str, tree: Any, lines: dict[int, list[str]], parameters: dict) -> str:
-    """`export_text` with such lines; `parameters` are those that it was called with.
+    """Add such lines to the result of `export_text`, which was called with `parameters`.
 
-    A line of its text is met as deep as it is indented: first a node's left side, then its right.
+    A line's indentation tells the depth of its node. The text has a node's line twice: first before
+    its left child, then before its right one.
     """
     unit = "|" + " " * parameters.get("spacing", 3)
     most_levels = parameters.get("max_depth", _MOST_LEVELS)
@@ -106,12 +107,12 @@ def add_to_text(text: str, tree: Any, lines: dict[int, list[str]], parameters: d
 
 
 def add_to_graphviz(dot: str, tree: Any, lines: dict[int, list[str]], parameters: dict) -> str:
-    """`export_graphviz` with such lines; `parameters` are those that it was called with."""
+    """Add such lines to the result of `export_graphviz`, which was called with `parameters`."""
     is_html = parameters.get("special_characters", False)
 
     def extended(found):
         node, label, rest = found.groups()
-        if label == '"(...)"':  # cut off here
+        if label == '"(...)"':  # the picture is cut off here by max_depth
             return found[0]
         added = [html.escape(line, quote=False) if is_html else line.replace('"', r"\"")
                  for line in lines.get(int(node), ())]  # fmt: skip

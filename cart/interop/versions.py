@@ -8,7 +8,7 @@ CHECKED = ("1.9.0", "1.9.1")
 
 
 def warn_if_unchecked() -> None:
-    """Warn where another scikit-learn is installed: its trees may be others."""
+    """Warn if another version of scikit-learn is installed: its trees may differ from ours."""
     if sklearn.__version__ not in CHECKED:
         warnings.warn(
             f"scikit-learn {sklearn.__version__} was not checked: its trees may differ from ours, "

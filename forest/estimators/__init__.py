@@ -1,4 +1,4 @@
-"""The estimators: random forests, extra trees, Bagging, and what they share."""
+"""The estimators: random forests, extra trees and Bagging, and their common base classes."""
 
 from forest.estimators.bagging import BaggingClassifier, BaggingRegressor
 from forest.estimators.forests import (

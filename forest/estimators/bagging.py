@@ -1,4 +1,4 @@
-"""Bagging: any scikit-learn estimator, fitted many times on drawn rows and features."""
+"""Bagging: any scikit-learn estimator, fitted many times on randomly drawn rows and features."""
 
 from collections.abc import Callable
 from functools import partial, reduce
@@ -42,7 +42,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         keep_parameters(self, locals())
 
     def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
-        """The class with the largest share; the first in `classes_` where several have it.
+        """The class with the largest share; in a tie, the first in `classes_`.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return self.classes_.take(self.predict_proba(X, **params).argmax(axis=1))
 
     def predict_proba(self, X: MatrixLike, **params: Any) -> np.ndarray:
-        """Mean of the class shares: probabilities, or votes where the base has no `predict_proba`.
+        """Mean probabilities, or shares of votes if the base estimator has no `predict_proba`.
 
         Parameters
         ----------
@@ -86,8 +86,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
         **params : dict
-            Metadata for the first of `predict_log_proba`, `predict_proba` and `predict` that the
-            base estimator has.
+            Metadata for the first method of `predict_log_proba`, `predict_proba` and `predict`
+            that the base estimator has.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
     @available_if(_estimator_has("decision_function", delegates=("estimators_", "estimator")))
     def decision_function(self, X: MatrixLike, **params: Any) -> np.ndarray:
-        """Mean of the decision functions; there only if the base estimator has one.
+        """Mean of the decision functions; available only if the base estimator has one.
 
         Parameters
         ----------
@@ -118,13 +118,13 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As the base estimator gives it.
+            In the shape that the base estimator returns.
 
         Raises
         ------
         ValueError
-            If an estimator has not met every class: it has no decision on the others; or with
-            another voting than "soft".
+            If an estimator was not fitted on rows of every class, so that it has no decision for
+            the others, or if `voting` is not "soft".
         """
         check_is_fitted(self)
         self = as_of_now(self)
@@ -231,7 +231,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
 
     def _encode_target(self, y, keep):
         if issparse(y):
-            check_array(y, input_name="y")  # a TypeError that says so
+            check_array(y, input_name="y")  # raises scikit-learn's TypeError
         if y.ndim == 1 or y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         n_outputs = 1 if y.ndim == 1 else y.shape[1]

@@ -38,10 +38,10 @@ from forest.sampling.plan import count_draws
 from forest.voting.mixin import VOTING_CONSTRAINTS, VotingMixin
 from forest.voting.out_of_bag import OutOfBag
 
-# What X may be is for the base estimator to say.
+# X is checked by the base estimator.
 _ANY_TABLE = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
 
-# Parameters that may take the values that a forest's may.
+# Parameters with the same permitted values as a forest's.
 _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CONSTRAINTS)
 
 
@@ -49,60 +49,60 @@ class BaseBagging(
     SavedState, DocLink, EstimatorSequence, VotingMixin, MetaEstimatorMixin, BaseEstimator,
     metaclass=ABCMeta,
 ):  # fmt: skip
-    """What Bagging of classifiers and of regressors share.
+    """Base class of Bagging of classifiers and of regressors.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        What to fit many times; None is a decision tree of `cart`.
+        The base estimator, which is fitted many times; None is a decision tree of `cart`.
     n_estimators : int, default=10
-        How many.
+        Number of estimators to fit.
     max_samples : int or float, default=None
-        Rows drawn per estimator: a number, or a share of the rows (of the total weight where rows
-        have weights); None draws as many as there are.
+        Rows drawn per estimator: a number, or a share of the rows (of the total weight, if rows
+        have weights); None draws as many rows as X has.
     max_features : int or float, default=1.0
-        Features drawn per estimator: a number, or a share.
+        Features drawn per estimator: a number, or a share of the features.
     bootstrap : bool, default=True
         Draw rows with replacement.
     bootstrap_features : bool, default=False
         Draw features with replacement.
     oob_score : bool, default=False
-        Score the out-of-bag predictions, by accuracy or R2. A warm start judges all estimators,
-        so it needs the table of the fits before.
+        Score the out-of-bag predictions, by accuracy or R2. A warm start judges old and new
+        estimators together, so it must be given the same table.
     warm_start : bool, default=False
-        Keep the estimators of the fit before and add those that `n_estimators` asks for. With an
-        integer `random_state` the result is that of one fit.
+        Keep the estimators of the previous fit and add new ones up to `n_estimators`. With an
+        integer `random_state` the result is that of a single fit.
     n_jobs : int, default=None
-        joblib's. Results do not depend on it.
+        Number of joblib's workers. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seeds of the estimators, which decide on their draws and on every `random_state` among
-        their parameters.
+        Source of the seeds of the estimators, which determine their draws and every
+        `random_state` among their parameters.
     verbose : int, default=0
-        joblib's; above 1 every estimator is announced.
+        joblib's verbosity; above 1, every estimator is also announced.
     voting : {"soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"}, default="soft"
         How the estimators vote, as in the forests: "soft" is the mean of their class shares (or
-        numbers), the others count, weigh or learn.
+        numbers); the others count votes, weight them, or learn from them.
     final_estimator : estimator, default=None
         The meta-learner of voting="stacked"; None is a logistic or ridge regression.
 
     Attributes
     ----------
     estimator_ : estimator
-        What was fitted many times, itself unfitted.
+        The base estimator, unfitted.
     estimators_ : list of estimators
-        The fitted ones. Those of a classifier know labels by their positions in `classes_`.
+        The fitted estimators. Those of a classifier predict positions in `classes_`.
     estimators_samples_ : list of ndarray of shape (n_draws,), int64
-        Rows drawn for each estimator, made anew from its seed at each call.
+        Rows drawn for each estimator; computed from its seed on each access.
     estimators_features_ : list of ndarray of shape (n_drawn_features,), int64
         Features drawn for each estimator.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
-        Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
+        Mean out-of-bag class shares; nan for rows never out of bag (classification, `oob_score`).
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
-        Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
+        Mean out-of-bag prediction; nan for rows never out of bag (regression, `oob_score`).
     oob_score_ : float
-        Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+        Score of the rows that were ever out of bag; nan if there are none (with `oob_score`).
     estimator_weights_ : ndarray of shape (n_estimators, n_outputs), float64
-        What each estimator weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
+        Weight of each estimator in the vote (voting="oob_weighted", "oob_weighted_soft").
     final_estimator_ : list of estimators, one per output
         The fitted meta-learners (voting="stacked").
     classes_ : ndarray of shape (n_classes,)
@@ -113,13 +113,13 @@ class BaseBagging(
         Number of columns of y (regression only).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
-        Column names of X, where all are strings.
+        Column names of X, if all of them are strings.
 
     Notes
     -----
-    For the same data, parameters and `random_state` draws, estimators and predictions are those
+    For the same data, parameters and `random_state`, draws, estimators and predictions are those
     of scikit-learn. An estimator that takes `sample_weight` is fitted on all rows, weighted by how
-    often each was drawn; any other on the drawn rows.
+    often each was drawn; any other is fitted on the drawn rows.
 
     References
     ----------
@@ -145,9 +145,9 @@ class BaseBagging(
         **{name: FOREST_CONSTRAINTS[name] for name in _AS_FORESTS},
     }
 
-    estimator_params = ()  # what estimators take from it: nothing, as in scikit-learn
+    estimator_params = ()  # as in scikit-learn, estimators take no parameters from Bagging
 
-    # The estimator's own validation is wanted: nobody has checked its parameters yet.
+    # Base estimators must validate their own parameters, which nothing has checked yet.
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,
@@ -156,16 +156,16 @@ class BaseBagging(
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
-        """Fit the estimators, each on its rows and features.
+        """Fit the estimators, each on its drawn rows and features.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
-            Whatever the base estimator takes: nan and sparse tables, if it does.
+            A table that the base estimator accepts; also sparse or with nan, if it does.
         y : array-like of shape (n_samples,), or (n_samples, n_outputs) in regression
-            Labels of any type that sorts, or numbers.
+            Labels of any sortable type, or numbers.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative: how likely a row is drawn.
+            Non-negative; rows are drawn with probabilities proportional to it.
         **fit_params : dict
             Metadata for `fit` of the base estimator; needs scikit-learn's metadata routing.
 
@@ -176,10 +176,12 @@ class BaseBagging(
         Raises
         ------
         ValueError
-            If parameters contradict each other or the table, or a warm start meets another one.
+            If parameters contradict each other or the table, or if a warm start is given a table
+            that does not match the estimators kept.
         KeyboardInterrupt
-            By Ctrl-C. The estimators before the first that was not finished are kept, and a warning
-            says how many; without any the fit before is. With warm_start=True another fit goes on.
+            On Ctrl-C. The estimators before the first unfinished one are kept, and a warning says
+            how many; if there is none, the previous fit is kept. With warm_start=True, another
+            call of `fit` fits the rest.
         """
         routing._raise_for_params(fit_params, self, "fit")
         estimators, features, draws = self._kept()
@@ -220,7 +222,7 @@ class BaseBagging(
         return self
 
     def _kept(self):
-        """What a warm start keeps: estimators, their features, their draws."""
+        """The estimators that a warm start keeps, their features and their draws."""
         if not (self.warm_start and hasattr(self, "estimators_")):
             return [], [], []
         n = len(self.estimators_)
@@ -237,7 +239,7 @@ class BaseBagging(
     def _check_weight(self, sample_weight, X):
         if sample_weight is None:
             return None
-        # Single precision is kept: casting it would change scikit-learn's draws.
+        # Do not cast single precision: that would change the draws, which are scikit-learn's.
         weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
         if not self.bootstrap:
             warn_user(
@@ -247,7 +249,7 @@ class BaseBagging(
         return weight
 
     def _plan_patches(self, shape, n_draws, weight, n_kept):
-        """The patches of the new estimators, of a table of this shape."""
+        """Plan the draws of the new estimators from a table of this shape."""
         n_samples, n_features = shape
         n_drawn_features = self.max_features
         if not isinstance(n_drawn_features, Integral):
@@ -264,7 +266,7 @@ class BaseBagging(
                 "without replacement. That is how many rows have a positive weight; set "
                 "max_samples to at most that, or bootstrap=True."
             )
-        # A warm start goes on in the stream where one fit of all estimators would be.
+        # A warm start continues the stream of seeds where a single fit would be.
         seeds = check_random_state(self.random_state).randint(DRAW_SEED_MAX, size=self.n_estimators)
         return Patches(
             seeds[n_kept:], n_samples, n_draws, self.bootstrap,
@@ -273,7 +275,7 @@ class BaseBagging(
         )  # fmt: skip
 
     def _fit_each(self, X, y, patches, fit_params, interruption):
-        """A new estimator for each patch; after Ctrl-C those that were finished."""
+        """Fit an estimator for each patch; after Ctrl-C return those that were finished."""
         takes_weight = workers.takes_sample_weight(self.estimator_)
         fitted: list = []
 
@@ -296,12 +298,12 @@ class BaseBagging(
         return fitted
 
     def _in_order(self, tasks):
-        """Results of tasks, in their order whichever worker is done first; a context manager."""
+        """Context with an iterator of the results of tasks, in the order of the tasks."""
         return results_of(tasks, self.n_jobs, verbose=self.verbose, prefer=None)
 
     def _predict_out_of_bag(self, X, target):
         """See `VotingMixin._votes_out_of_bag`."""
-        # As in `_each_output`: estimators may have been taken away.
+        # strict=False, as in `_each_output`: the user may have removed estimators.
         tasks = (
             (workers.predict_out_of_bag, self._predictor(), estimator, X, patches, i)
             for estimator, (patches, i) in zip(self.estimators_, self._draws, strict=False)
@@ -312,7 +314,7 @@ class BaseBagging(
             return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
 
     def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
-        """What the estimators say of the rows of the training table that they have not seen.
+        """Out-of-bag predictions: what the estimators predict for training rows they did not draw.
 
         Parameters
         ----------
@@ -327,7 +329,7 @@ class BaseBagging(
         Raises
         ------
         ValueError
-            If no row is out of bag, or the table is another, also in the order of its rows.
+            If no row is out of bag, or this is not the training table with its rows in order.
         """
         check_is_fitted(self)
         self = as_of_now(self)
@@ -361,28 +363,30 @@ class BaseBagging(
         check_classes_of(self)
 
     def _vote(self, X, caller, params):
-        """The vote of the estimators, (n_samples, n_outputs, n_values), by another rule than soft;
-        the parameters are those of `_each_output`."""
+        """The vote by a rule other than "soft", (n_samples, n_outputs, n_values).
+
+        The parameters are those of `_each_output`.
+        """
         with self._each_output(self._predictor(), X, caller, params) as answers:
             outputs = list(answers)
         return self._decide(np.stack([said.reshape(-1, *self._shape) for said in outputs], axis=1))
 
     def _mean_output(self, predict, X, caller, params):
-        """Mean of the outputs, added in their order: bitwise equal for every `n_jobs`."""
+        """Mean of the outputs, added in a fixed order: the same for every `n_jobs`."""
         with self._each_output(predict, X, caller, params) as outputs:
             return sum(outputs) / len(self.estimators_)
 
     def _each_output(self, predict, X, caller, params):
-        """Outputs of each estimator on X, in their order: a context manager of ndarrays.
+        """Context with an iterator of each estimator's output on X, an ndarray, in order.
 
-        `predict(estimator, X, params)` is called with the metadata of each of its methods, which
-        is routed from `params`, that of our method `caller`.
+        `predict(estimator, X, params)` is called with the metadata of each method of the estimator,
+        routed from `params`, the metadata that our method `caller` was given.
         """
         routing._raise_for_params(params, self, caller)
         check_is_fitted(self)
         X = validate_data(self, self._as_table(X), reset=False, **_ANY_TABLE)
         routed = routing.process_routing(self, caller, **params)["estimator"]
-        # Estimators that the user took away do not vote; features of theirs are left over.
+        # Estimators that the user removed do not vote; their features are ignored (strict=False).
         each = zip(self.estimators_, self.estimators_features_, strict=False)
         return self._in_order(
             (workers.predict_one, predict, estimator, X, features, routed)
@@ -390,8 +394,10 @@ class BaseBagging(
         )
 
     def _as_table(self, X):
-        """X with dates as our trees count them, and no columns of pandas' own types: there are no
-        arrays of these and numbers."""
+        """Prepare X for our trees: dates as seconds, and pandas' own dtypes as numpy's.
+
+        Columns of pandas' own dtypes could not be in one array with numbers.
+        """
         if not isinstance(self._base(), SavedState):
             return X
         return with_plain_columns(dates_as_seconds(X))
@@ -401,14 +407,14 @@ class BaseBagging(
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
-        """Rows drawn for each estimator, made anew from its seed: a list of int64 arrays."""
+        """Rows drawn for each estimator, computed from its seed: a list of int64 arrays."""
         check_is_fitted(self)
         return [patches.draws(i) for patches, i in self._draws]
 
     def get_metadata_routing(self) -> routing.MetadataRouter:
-        """Which metadata goes to which method of the base estimator.
+        """Say which metadata goes to which method of the base estimator.
 
-        `sample_weight` of `fit` goes to none: it decides on the draws.
+        `sample_weight` of `fit` goes to none of them: it determines the draws.
 
         Returns
         -------
@@ -435,19 +441,20 @@ class BaseBagging(
         tags.input_tags.allow_nan = base.allow_nan
         return tags
 
-    # Of a kind of Bagging: the shape (n_outputs, n_values) of an estimator's output on one row,
-    # y as a `Target`, as the estimators got it and as the user has it, the estimators' votes.
+    # Subclasses also have `_shape`, the shape (n_outputs, n_values) of an estimator's output on one
+    # row; `_target` and `_known_target`, which make a `Target` of y as the estimators got it, and
+    # as the user gives it.
     @abstractmethod
     def _encode_target(self, y, keep):
-        """y as the estimators get it; with `keep` it has to be like that of the fit before."""
+        """y as the estimators get it; with `keep` it must match y of the previous fit."""
 
     @abstractmethod
     def _predictor(self):
-        """The function `predict(estimator, X, params)` that gives an estimator's vote."""
+        """The function `predict(estimator, X, params)` that returns an estimator's vote."""
 
 
 def _require_rows(draws, n_samples):
-    """Refuse to judge kept estimators out of bag on another table than theirs."""
+    """Raise a ValueError if estimators to judge out of bag drew from a table of another length."""
     for patches, _ in draws:
         if patches.n_samples != n_samples:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Tasks of Bagging, one estimator each: fit it on its rows and features, predict with it."""
+"""Tasks of Bagging, one estimator each: fit it on its drawn rows and features; predict with it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from forest.sampling.patches import Patches
 
 
 def output_of(estimator: BaseEstimator, X: Any, params: dict[str, dict], method: str) -> np.ndarray:
-    """What a method of an estimator gives X; `params` holds the metadata of each method."""
+    """Call a method of an estimator on X; `params` holds the metadata of each method."""
     return getattr(estimator, method)(X, **params.get(method, {}))
 
 
@@ -32,7 +32,7 @@ def class_shares(
     params : dict of dict
         Metadata of each of its methods.
     n_classes : int
-        Of all estimators; classes that this one has not met have no share.
+        Number of classes of all estimators. Classes that this one did not see have the share 0.
 
     Returns
     -------
@@ -47,21 +47,23 @@ def class_shares(
 def log_class_shares(
     estimator: BaseEstimator, X: Any, params: dict[str, dict], n_classes: int
 ) -> np.ndarray:
-    """As `class_shares`, from `predict_log_proba`; classes never met have -inf."""
+    """As `class_shares`, from `predict_log_proba`; classes that it did not see have -inf."""
     shares = output_of(estimator, X, params, "predict_log_proba")
     return _spread(shares, estimator.classes_, n_classes, -np.inf)
 
 
 def _spread(shares, classes, n_classes, absent):
-    """Shares of some classes among columns for all, `absent` in the others."""
+    """Put the shares of some classes into columns for all classes, with `absent` in the others."""
     out = np.full((len(shares), n_classes), absent)
     out[:, classes] = shares
     return out
 
 
 def with_categories_of(base: BaseEstimator, X: Any) -> BaseEstimator:
-    """An estimator that is told which columns of X hold categories by a mask, as it gets arrays
-    without names, of drawn columns; `base` itself where it takes none for categories."""
+    """A clone of our estimator with `categorical_features` as a mask; else `base` itself.
+
+    A mask is needed since the clone is fitted on arrays of drawn columns, without names.
+    """
     if not _knows_categories(base):
         return base
     mask = find_categorical(base.categorical_features, as_columns(X))
@@ -104,7 +106,7 @@ def fit_one(
 
 
 def _seed(estimator, seed):
-    """Set every `random_state` among an estimator's parameters, nested ones too."""
+    """Set every `random_state` among an estimator's parameters, also nested ones."""
     stream = restart_stream(seed)
     names = [name for name in estimator.get_params() if f"__{name}".endswith("__random_state")]
     estimator.set_params(**{name: stream.randint(DRAW_SEED_MAX) for name in sorted(names)})
@@ -119,15 +121,15 @@ def predict_one(
 def predict_out_of_bag(
     predict: Callable, estimator: BaseEstimator, X: Any, patches: Patches, i: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """An estimator's out-of-bag rows, and what it says of them."""
+    """An estimator's out-of-bag rows, and its output for them."""
     rows = patches.out_of_bag(i)
     if len(rows) == 0:
-        return rows, np.empty(0)  # estimators refuse tables without rows
+        return rows, np.empty(0)  # estimators raise errors for tables without rows
     return rows, predict_one(predict, estimator, X[rows], patches.features(i), {})
 
 
 def takes_sample_weight(estimator: BaseEstimator) -> bool:
-    """Can rows be drawn by weighting them?"""
+    """Whether `fit` takes `sample_weight`, so that drawn rows can be passed as weights."""
     if _routing_enabled():
         return bool(get_routing_for_object(estimator).consumes("fit", ("sample_weight",)))
     return has_fit_parameter(estimator, "sample_weight")

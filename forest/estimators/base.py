@@ -39,8 +39,8 @@ from forest.voting.mixin import VotingMixin
 from forest.voting.out_of_bag import NO_ROW, OutOfBag, outputs_out_of_bag
 from forest.voting.rules import RULES, soft_vote, vote, with_ballots
 
-# Packed trees of each fit, by its first tree, beside the estimators: predicting changes none of
-# their attributes. Of the same trees there are some with class shares and some with ballots.
+# Packed trees of each fit, by its first tree. They are kept here, so that predicting does not
+# change attributes of estimators. The same trees may be packed with class shares and with ballots.
 _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
@@ -48,109 +48,112 @@ class BaseForest(
     SavedState, DocLink, GivenParameters, EstimatorSequence, VotingMixin, MultiOutputMixin,
     BaseEstimator,
 ):  # fmt: skip
-    """What forests of classification and regression trees share.
+    """Base class of forests of classification and regression trees.
 
     Parameters
     ----------
     n_estimators : int or "auto", default=100
-        Number of trees. "auto" grows until out-of-bag loss and order of the five most important
-        features would hardly change with more, see `forest.growing.stopping`, or one of the next
-        two ends it.
+        Number of trees. "auto" grows trees until the out-of-bag loss and the order of the five most
+        important features would hardly change with more, see `forest.growing.stopping`, or until
+        `max_time` or `max_memory` is reached.
     %(of_trees)s
     bootstrap : bool
-        Grow each tree on rows drawn with replacement (random forests); else each on all rows
-        (extra trees).
+        Grow each tree on rows drawn with replacement (as random forests do), or else on all rows
+        (as extra trees do).
     bootstrap_draw : {"sequence", "keyed"}, default="sequence"
-        "sequence" draws rows in scikit-learn's random stream. "keyed" has the same law, and other
-        rows: a part of them can be drawn without the others, see `forest.sampling.block_draws`,
-        so that `forest.dask.fit` need not replay the stream of a long table in every place.
+        "sequence" draws rows by scikit-learn's random stream. "keyed" draws other rows by the same
+        distribution, and can draw for a part of the rows without the others, see
+        `forest.sampling.block_draws`: `forest.dask.fit` then need not replay the stream of a long
+        table on every worker.
     oob_score : bool or callable, default=False
-        Score the out-of-bag predictions: by accuracy or R2, or by `oob_score(y_true, y_pred)`;
-        classes are passed as their positions in `classes_`, as in scikit-learn.
+        Score the out-of-bag predictions: by accuracy or R2, or by `oob_score(y_true, y_pred)`,
+        which gets classes as their positions in `classes_`, as in scikit-learn.
     n_jobs : int, default=None
-        Threads (or workers of the joblib backend at hand). The model does not depend on it.
+        Number of threads (or of workers, if another joblib backend is active). The model does not
+        depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seeds of the trees, which decide on draws of rows and of features.
+        Source of the seeds of the trees, which determine their draws of rows and features.
     verbose : int, default=0
-        Above 0 a bar shows the trees that are grown, trees per second and the time left (by tqdm
-        where it is installed).
+        Above 0, a progress bar shows the trees grown, trees per second and the time left (by tqdm,
+        if it is installed).
     callback : callable, default=None
-        Called with a `cart.primitives.progress.Progress` after every tree. Where it returns False
-        growth ends: the forest has the trees so far (with several threads, some more may be needed
-        to fill the gaps before the last one).
+        Called with a `cart.primitives.progress.Progress` after every tree. If it returns False,
+        growth ends and the forest has the trees grown so far (with several threads, a few more may
+        be grown to fill gaps before the last one).
     warm_start : bool, default=False
-        Keep the trees of the fit before and add those that `n_estimators` asks for.
+        Keep the trees of the previous fit and add new ones up to `n_estimators`.
     class_weight : {"balanced", "balanced_subsample"}, dict, list of dict or None, default=None
         Weight of each class, one dict per output (classification only).
     max_samples : int or float, default=None
-        Rows drawn per tree: a number, or a share of the rows (of the total weight where rows
-        have weights); None draws as many as there are, without replacement 0.632 of them. Where
-        `fit` is given groups it counts groups.
+        Rows drawn per tree: a number, or a share of the rows (of the total weight, if rows have
+        weights); None draws as many rows as X has, or 0.632 of them without replacement. If `fit`
+        is given `groups`, groups are drawn and counted instead.
     replace : bool, default=True
-        Draw with replacement? Without, no row is in bag twice.
+        Draw with replacement; if False, no row is drawn twice for a tree.
     stratify : bool, default=False
         Draw from each class in proportion to its rows (classification only).
     voting : {"soft", "majority", "oob_weighted", "oob_weighted_soft", "stacked"}, default="soft"
-        How trees vote: the mean of their class shares (or numbers); one tree, one vote; votes
-        weighted by each tree's out-of-bag accuracy (by its R2, not below 0, in regression), or
-        class shares so weighted; or a meta-learner that is trained on the trees' out-of-bag
-        outputs, see `forest.voting.stacking` (it holds what every tree says of every row at once).
+        How trees vote. "soft": the mean of their class shares (or numbers). "majority": one tree,
+        one vote. "oob_weighted": votes weighted by each tree's out-of-bag accuracy (in regression,
+        by its R2, not below 0). "oob_weighted_soft": class shares with these weights. "stacked": a
+        meta-learner trained on the trees' out-of-bag outputs, see `forest.voting.stacking` (it
+        holds the outputs of all trees for all rows in memory at once).
     final_estimator : estimator, default=None
         The meta-learner of voting="stacked"; None is a logistic or ridge regression.
     max_time : float, default=None
-        Seconds that growing may take, about (n_estimators="auto").
+        Approximate limit of the time for growing, in seconds (n_estimators="auto").
     max_memory : int, default=None
-        Bytes that the nodes of all trees may take, about (n_estimators="auto").
+        Approximate limit of the memory for the nodes of all trees, in bytes (n_estimators="auto").
 
     Attributes
     ----------
     estimator_ : estimator of `cart`
-        The kind of tree, unfitted.
+        An unfitted tree of the kind that the forest grows.
     estimators_ : list of estimators of `cart`
         The trees.
     estimators_samples_ : list of ndarray of shape (n_draws,), int32
-        Rows drawn for each tree, made anew from its seed at each call.
+        Rows drawn for each tree; computed from its seed on each access.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes[, n_outputs]), float64
-        Mean class shares out of bag; nan in rows that never were (classification, `oob_score`).
+        Mean out-of-bag class shares; nan for rows never out of bag (classification, `oob_score`).
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
-        Mean prediction out of bag; nan in rows that never were (regression, `oob_score`).
+        Mean out-of-bag prediction; nan for rows never out of bag (regression, `oob_score`).
     oob_score_ : float
-        Score of the rows that were ever out of bag; nan when there is none (with `oob_score`).
+        Score of the rows that were ever out of bag; nan if there are none (with `oob_score`).
     estimator_weights_ : ndarray of shape (n_estimators, n_outputs), float64
-        What each tree weighs in the vote (voting="oob_weighted", "oob_weighted_soft").
+        Weight of each tree in the vote (voting="oob_weighted", "oob_weighted_soft").
     final_estimator_ : list of estimators, one per output
         The fitted meta-learners (voting="stacked").
     stability_ : forest.growing.stopping.Stability
-        What the number of trees leaves to chance (n_estimators="auto").
+        How much the result still depends on the number of trees (n_estimators="auto").
     classes_ : ndarray of shape (n_classes,), or list of them
-        Labels, of each output (classification only).
+        Labels, or a list of the labels of each output (classification only).
     n_classes_ : int or list of int, one per output
         Number of labels (classification only).
     n_features_in_, n_outputs_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), str
-        Column names of X, where all are strings.
+        Column names of X, if all of them are strings.
     feature_importances_ : ndarray of shape (n_features_in_,), float64
-        Mean decrease in impurity of every feature; sums to 1, or all 0 where nothing is split. It
-        favours features with many distinct values and what the trees overfit; see
+        Mean decrease in impurity of every feature; sums to 1, or all 0 if no tree has a split. It
+        favours features with many distinct values and features that the trees overfit; see
         `importance.oob_permutation`.
     n_merged_values_ : ndarray of shape (n_features_in_,), int64
-        How many distinct values of each column `precision` merges into others. A UserWarning
-        names columns where they are more than 1 %, or any at all of integers or dates.
+        How many distinct values of each column became equal to others in `precision`. A
+        UserWarning names the columns where they are more than 1 %, or any of integers or dates.
 
     Notes
     -----
-    For the same data, parameters and `random_state` the trees are those that scikit-learn
-    grows, node for node. With a bootstrap, `sample_weight` and `class_weight` are the
-    probabilities of the draws; without one they are weights inside the trees. So are `priors` and
-    `loss`, which are weights inside the trees, too, where draws do not go by weights: with
-    `groups`, `in_bag`, `stratify=True` and `bootstrap_draw="keyed"`.
+    For the same data, parameters and `random_state` the trees are those that scikit-learn grows,
+    node for node. With a bootstrap, `sample_weight`, `class_weight`, `priors` and `loss` determine
+    the probabilities of the draws; without one, they are weights inside the trees. `priors` and
+    `loss` are weights inside the trees also if rows are not drawn by weight: with `groups`,
+    `in_bag`, `stratify=True` and `bootstrap_draw="keyed"`.
     """
 
     _parameter_constraints = FOREST_CONSTRAINTS
 
     stratify = False
-    bootstrap_draw, _class_factor, _own_weight = "sequence", None, None  # of older pickles
-    # Of a search by groups they are the splitter's, as around scikit-learn's forests.
+    bootstrap_draw, _class_factor, _own_weight = "sequence", None, None  # for older pickles
+    # In a search with `groups`, these go to the splitter only, as with scikit-learn's forests.
     __metadata_request__fit = {"groups": False}
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -171,12 +174,12 @@ class BaseForest(
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or numbers.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative. With a bootstrap, how likely a row is drawn.
+            Non-negative. With a bootstrap, rows are drawn with probabilities proportional to it.
         groups : array-like of shape (n_samples,), default=None
-            Rows of a group are in bag together, or out of bag. Metadata routing hands them over
-            after `set_fit_request(groups=True)`.
+            Group of each row: the rows of a group are in bag or out of bag together. Metadata
+            routing passes groups on after `set_fit_request(groups=True)`.
         in_bag : array-like of shape (n_estimators, n_samples), default=None
-            How often each row is in bag for each tree: whole numbers, instead of any draw.
+            How often each row is in bag for each tree, as whole numbers; nothing is then drawn.
 
         Returns
         -------
@@ -185,8 +188,9 @@ class BaseForest(
         Raises
         ------
         KeyboardInterrupt
-            By Ctrl-C. If trees were finished by then the forest is fitted with them, and a warning
-            says how many; else it is as it was. With warm_start=True another fit grows the others.
+            On Ctrl-C. If trees were finished by then, the forest is fitted with them and a warning
+            says how many; else the previous fit is kept. With warm_start=True, another call of
+            `fit` grows the rest.
         """
         old_trees = self.estimators_ if self.warm_start and self.__sklearn_is_fitted__() else []
         with Interruption() as interruption, fitted_at_once(self) as draft:
@@ -201,7 +205,7 @@ class BaseForest(
                 if not draft._learns_to_vote and (
                     not draft.oob_score or hasattr(draft, "oob_score_")
                 ):
-                    return self  # whatever the table is
+                    return self  # nothing depends on the table
             prepared = prepare(draft, X, y, sample_weight, draft.estimator.splitter)
             refuse_contradictions(draft, old_trees)
             target = prepared.target
@@ -221,7 +225,7 @@ class BaseForest(
                 draft.estimators_ = grow_forest(
                     draft, table, prepared.plan, columns, target, old_trees, interruption
                 )
-                draft._forget_out_of_bag()  # it was of the trees before
+                draft._forget_out_of_bag()  # results of the old trees
             is_scored = draft.oob_score and not hasattr(draft, "oob_score_")
             if is_scored or draft._learns_to_vote:
                 truth = target.codes if target.labels is None else target.codes.astype(np.int64)
@@ -231,8 +235,11 @@ class BaseForest(
         return self
 
     def _weigh_rows(self, prepared, draws_as_likely):
-        """Keep what rows weigh in the draws, or in the trees where none are made; and priors and
-        losses by themselves, for the trees, where draws are as likely of all classes."""
+        """Keep the weights of rows for the draws (or inside the trees, without a bootstrap).
+
+        If draws do not go by weights, the factors of priors and losses are kept apart, for the
+        weights inside the trees.
+        """
         self._row_weight, self._class_factor = prepared.weight, None
         if draws_as_likely:
             self._row_weight, self._class_factor = prepared.own_weight, prepared.class_factor
@@ -240,7 +247,7 @@ class BaseForest(
         self._own_weight = prepared.own_weight if has_factor else None  # for refits
 
     def _needs_rows(self, target):
-        """Are the rows of the training table looked at once they are encoded?"""
+        """Whether the rows of the training table are still needed once they are encoded."""
         return self._judges_out_of_bag or is_worth_remembering(target)
 
     @property
@@ -261,7 +268,7 @@ class BaseForest(
         return weight
 
     def _predict_out_of_bag(self, X, target):
-        """What the trees say of their training table; see `VotingMixin._votes_out_of_bag`."""
+        """Out-of-bag votes of the trees; see `VotingMixin._votes_out_of_bag`."""
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         bootstrap = bootstrap_of(self)
         answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
@@ -269,7 +276,7 @@ class BaseForest(
         return self._votes_out_of_bag(answers, n_trees, target, seed, bootstrap.groups)
 
     def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
-        """What the trees say of the rows of the training table that they have not seen.
+        """Out-of-bag predictions: what the trees predict for training rows they were not grown on.
 
         Parameters
         ----------
@@ -284,7 +291,7 @@ class BaseForest(
         Raises
         ------
         ValueError
-            If no row is out of bag, or the table is another, also in the order of its rows.
+            If no row is out of bag, or this is not the training table with its rows in order.
         """
         self = as_of_now(self)
         X = self._check_X(X)
@@ -307,7 +314,7 @@ class BaseForest(
         return OutOfBag.of(votes, y, target, costs, self._bootstrap.groups)
 
     def __setstate__(self, state: dict) -> None:
-        if "_plan" in state:  # its name before the wings
+        if "_plan" in state:  # the attribute's name in old pickles
             state = {**state, "_bootstrap": state["_plan"]}
             del state["_plan"]
         super().__setstate__(state)
@@ -336,18 +343,18 @@ class BaseForest(
 
     @property
     def estimator(self) -> BaseEstimator:
-        """A tree of the kind that the forest grows, with its own defaults."""
+        """An unfitted tree of the kind that the forest grows, with default parameters."""
         return self._tree_class()
 
     @property
     def estimator_params(self) -> tuple[str, ...]:
-        """Names of the parameters that trees take from the forest; from its seed comes theirs."""
+        """Names of the parameters that trees get from the forest; `random_state` seeds theirs."""
         shared = {*shared_parameters(self._tree_class), "random_state"}
         return tuple(name for name in signature(type(self)).parameters if name in shared)
 
     @property
     def estimator_(self) -> BaseEstimator:
-        """The same, of a fitted forest: scikit-learn's name for it."""
+        """The same as `estimator`, for a fitted forest: scikit-learn's name for it."""
         check_is_fitted(self)
         return self.estimator
 
@@ -355,8 +362,7 @@ class BaseForest(
         return len(getattr(self, "estimators_", ())) > 0
 
     def _packed(self, rule="soft", weight=None):
-        """The trees of `estimators_`, packed for walking when first asked for; in their leaves
-        stand their ballots by the rule, weighed where it weighs trees."""
+        """The trees, packed on first use; leaves hold ballots by the rule, times tree weights."""
         trees = list(map(attrgetter("tree_"), self.estimators_))
         first = self.estimators_[0]
         known, packed = _PACKED.get(first, (None, {}))
@@ -366,7 +372,7 @@ class BaseForest(
         key = rule, None if weight is None else weight.tobytes()
         if key not in packed:
             plain = packed["soft", None]
-            if weight is not None or not RULES[rule].is_hard:  # pure leaves change, too
+            if weight is not None or not RULES[rule].is_hard:  # even pure leaves change
                 plain = pack(trees, precision_of(self), self.n_jobs, shares_leaves=False)
             packed[key] = with_ballots(plain, self.n_outputs_, rule, weight)
         return packed[key]
@@ -408,7 +414,7 @@ class BaseForest(
         return leaves
 
     def decision_path(self, X: MatrixLike) -> tuple[csr_matrix, np.ndarray]:
-        """Which nodes of which tree each row passes.
+        """Indicator matrix of the nodes of all trees that each row passes.
 
         Parameters
         ----------
@@ -417,9 +423,10 @@ class BaseForest(
         Returns
         -------
         indicator : scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
-            The nodes of all trees, tree after tree; a csr_array as in `cart`.
+            The nodes of all trees, tree after tree; a csr_array if scikit-learn's option
+            `sparse_interface` is "sparray".
         n_nodes_ptr : ndarray of shape (n_estimators + 1,), int64
-            Tree t owns columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
+            Tree t has the columns n_nodes_ptr[t]:n_nodes_ptr[t + 1].
         """
         self = as_of_now(self)
         leaves = self._leaves_of(X)
@@ -428,7 +435,7 @@ class BaseForest(
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:
-        """Rows drawn for each tree, made anew from its seed: a list of int32 arrays."""
+        """Rows drawn for each tree, computed from its seed: a list of int32 arrays."""
         self = as_of_now(self)
         check_is_fitted(self)
         bootstrap = bootstrap_of(self)
@@ -436,9 +443,9 @@ class BaseForest(
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Mean decrease in impurity, (n_features,); sums to 1, or all 0 if no tree splits.
+        """Mean decrease in impurity, (n_features,); sums to 1, or all 0 if no tree has a split.
 
-        See `importance.mdi`, which adds its standard error and names its bias.
+        See `importance.mdi`, which also gives its standard error and explains its bias.
         """
         check_is_fitted(self)
         per_tree = [tree.feature_importances_ for tree in self.estimators_]
@@ -466,7 +473,7 @@ def _warn_of_column(y):
 
 
 def _require_same_outputs(forest, old_trees, target, loss):
-    """Refuse to add trees with other outputs, labels or losses than those that are kept."""
+    """Raise a ValueError if new trees would have other outputs, labels or losses than old ones."""
     if not old_trees:
         return
     if not np.array_equal(getattr(old_trees[0], "loss_", None), loss):

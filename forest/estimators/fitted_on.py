@@ -1,4 +1,4 @@
-"""What a forest was fitted with and on: parameters that shape trees, fingerprints of its rows."""
+"""Record what a forest was fitted with and on: parameters of its trees, fingerprints of rows."""
 
 from copy import deepcopy
 from dataclasses import fields
@@ -16,7 +16,7 @@ from forest.estimators.parameters import FOREST_CONSTRAINTS, TREE_PARAMETERS
 from forest.inference.training_rows import is_of_one_table, is_table_of, row_fingerprints
 from forest.sampling.bootstrap import Bootstrap
 
-# Parameters that say how many trees there are, who votes and what is shown: not what a tree is.
+# Parameters that do not shape trees, such as those for their number, voting and progress.
 _NOT_OF_TREES = (
     FOREST_CONSTRAINTS.keys() - TREE_PARAMETERS - {"bootstrap", "max_samples", "replace"}
 )
@@ -25,7 +25,7 @@ _UNKNOWN_DRAWS = (
     "another way, so that nobody knows which of these rows it has not seen: it cannot be judged "
     "out of bag. Give it its own table, weights and ways to draw, or set warm_start=False."
 )
-# What else than a number says all of itself as text.
+# Types whose text identifies a value, so that its checksum does, too.
 _TELLING = (str, bytes, date, timedelta, Number, np.generic)
 
 
@@ -35,10 +35,11 @@ def remember_the_fit(
 ) -> None:  # fmt: skip
     """Keep the parameters of a fit, its draws and the fingerprints of its rows with the forest.
 
-    With `add`, a warm start, those of the fits before stay: `_grown_with` lists the parameters that
-    trees were grown with, one dict unless they were changed between fits. Rows of one table are in
-    its order; of several, of which none is that of all trees, each is there once. One table that
-    is drawn from in several ways counts as several: seeds tell the draws of the last way only.
+    With `add` (a warm start), those of earlier fits stay. `_grown_with` lists the parameters that
+    trees were grown with: one dict, unless they changed between fits. Fingerprints are in the order
+    of the table if all trees have the same one; else each distinct row is kept once. A table that
+    was drawn from in several ways counts as several tables, since the draws can only be recomputed
+    in the last way.
     """
     grown_with = parameters_of_trees(forest)
     rows = row_fingerprints(X, codes, precision)
@@ -61,15 +62,15 @@ def remember_the_fit(
 
 
 def parameters_of_trees(forest: BaseEstimator) -> dict[str, Any]:
-    """The parameters of a forest that shape its trees, as they are now."""
+    """The current parameters of a forest that shape its trees."""
     names = sorted(forest._parameter_constraints.keys() - _NOT_OF_TREES)
     return deepcopy({name: getattr(forest, name) for name in names})
 
 
 def _draws_alike(kept, new):
-    """Does a new way to draw draw the same rows for the trees that are kept?"""
+    """Whether a new way of drawing draws the same rows for the trees that are kept."""
     if not isinstance(kept, Bootstrap):
-        return False  # one for each part of the table
+        return False  # a partitioned forest has one for each part of the table
     if kept.given is not None and new.given is not None:
         n_known = min(len(kept.given), len(new.given))
         if not np.array_equal(kept.given[:n_known], new.given[:n_known]):
@@ -80,8 +81,10 @@ def _draws_alike(kept, new):
 
 
 def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) -> None:
-    """Keep the fingerprints of the rows of a fit with Bagging; with `add`, a warm start, also
-    whether they are those of the fits before."""
+    """Keep the fingerprints of the rows that Bagging was fitted on.
+
+    With `add` (a warm start), also note whether they are the rows of the earlier fits.
+    """
     X = as_numbers(X)
     is_other = add and is_table_of(bagging, X, codes, np.float64) is False
     bagging._row_fingerprints = row_fingerprints(X, codes, np.float64)
@@ -89,17 +92,19 @@ def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) 
 
 
 def refuse_unknown_draws(model: BaseEstimator, is_judged: bool) -> None:
-    """Refuse to judge out of bag, with `is_judged`, what a warm start keeps of other rows."""
+    """Raise a ValueError if estimators that a warm start keeps cannot be judged out of bag."""
     if is_judged and not is_of_one_table(model):
         raise ValueError(_UNKNOWN_DRAWS)
 
 
 def as_numbers(X: Any) -> Any:
-    """A table of anything as one of numbers, by which its rows can be told apart: numbers, also in
-    text, are themselves, other text and dates a checksum, and what else there is 0."""
+    """Turn a table of any values into one of numbers, by which its rows can be told apart.
+
+    Numbers (also as text) are kept, other text and dates become checksums, and all else 0.
+    """
     if X.dtype.kind in "biuf":
         return X
-    of_text = cache(_as_number)  # text mostly comes again
+    of_text = cache(_as_number)  # texts mostly repeat
 
     def number_of(value):
         return of_text(value) if isinstance(value, str) else _as_number(value)
@@ -119,8 +124,7 @@ def _checksum(value):
 
 
 def changed_parameters(one: dict, other: dict) -> list[str]:
-    """Names of the parameters of both that have another value in the other; a share of 1.0 is not a
-    number of 1."""
+    """Names of common parameters with different values; 1.0 (a share) differs from 1 (a number)."""
     return [k for k in one if k in other and not _is_same(one[k], other[k])]
 
 

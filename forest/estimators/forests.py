@@ -33,7 +33,7 @@ from forest.inference.training_rows import keep_leaves
 
 
 class ForestClassifier(ClassifierOutputs, BaseForest):
-    """What forests of classification trees share."""
+    """Base class of forests of classification trees."""
 
     _has_classes = True
     _parameter_constraints = {
@@ -46,16 +46,16 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
 
     def _encode_target(self, y):
         target = super()._encode_target(y)
-        if target.n_outputs > 1:  # a list here, an array in trees: as scikit-learn has them
+        if target.n_outputs > 1:  # as in scikit-learn, a list in forests, but an array in trees
             self.n_classes_ = self.n_classes_.tolist()
         return target
 
     def predict_proba_std(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Standard errors of the class shares of `predict_proba`.
 
-        From the infinitesimal jackknife with its correction for a finite number of trees (Wager,
-        Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also for what is
-        refused. They are too small for trees of full depth.
+        They are computed by the infinitesimal jackknife with its correction for a finite number of
+        trees (Wager, Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also
+        for the forests that raise errors. They are too small for trees of full depth.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
 
 
 class ForestRegressor(RegressorOutputs, BaseForest):
-    """What forests of regression trees share."""
+    """Base class of forests of regression trees."""
 
     _has_classes = False
     _parameter_constraints = {**BaseForest._parameter_constraints, "criterion": REGRESSOR_CRITERION}
@@ -100,24 +100,25 @@ class ForestRegressor(RegressorOutputs, BaseForest):
     def predict(  # type: ignore[override]  # a pair, as scikit-learn's with return_std
         self, X: MatrixLike, check_input: bool = True, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Value of the leaf, the mean over trees.
+        """Value of the leaf, averaged over trees.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks: X is an array of that `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision` in C order.
         return_std : bool, default=False
-            Return the standard error of the prediction too, from the infinitesimal jackknife with
+            Also return the standard error of the prediction, by the infinitesimal jackknife with
             its correction for a finite number of trees (Wager, Hastie and Efron 2014); see
-            `forest.inference.jackknife.standard_error`, also for what is refused. It is too small
-            for trees of full depth. `predict_interval` is about y, this about the prediction.
+            `forest.inference.jackknife.standard_error`, also for the forests that raise errors. It
+            is too small for trees of full depth. It is the uncertainty of the prediction;
+            `predict_interval` gives that of y.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         error : ndarray of the same shape
-            With `return_std` only.
+            Only with `return_std`.
         """
         self = as_of_now(self)
         mean = super().predict(X, check_input)
@@ -129,35 +130,35 @@ class ForestRegressor(RegressorOutputs, BaseForest):
     def predict_quantiles(self, X: MatrixLike, q: ArrayLike, in_bag: bool = False) -> np.ndarray:
         """Quantiles of y given x: quantile regression forests (Meinshausen 2006).
 
-        The smallest y of the training table whose cumulative weight reaches q, without
-        interpolation; see `forest.inference.quantiles.predict_quantiles` for the weights.
+        A quantile is the smallest y of the training table whose cumulative weight reaches q,
+        without interpolation; see `forest.inference.quantiles.predict_quantiles` for the weights.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         q : float, or array-like of shape (n_quantiles,)
-            From 0 to 1, in any order.
+            Numbers between 0 and 1, in any order.
         in_bag : bool, default=False
             Count only the rows that each tree was grown on, as often as they were drawn.
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_quantiles) where q is no scalar, float64
+        ndarray of shape (n_samples,), or (n_samples, n_quantiles) if q is an array, float64
         """
         return predict_quantiles(self, X, q, in_bag)
 
     def predict_interval(self, X: MatrixLike, coverage: float = 0.9) -> np.ndarray:
-        """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
+        """Intervals that contain y with a given probability, calibrated on out-of-bag rows.
 
-        Conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
-        residuals; see `forest.inference.intervals.predict_interval` for the steps. Needs a
+        This is conformalised quantile regression (Romano, Patterson and Candes 2019) of out-of-bag
+        residuals; see `forest.inference.intervals.predict_interval` for the steps. It needs a
         bootstrap.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Between 0 and 1.
+            Probability, between 0 and 1.
 
         Returns
         -------
@@ -169,10 +170,10 @@ class ForestRegressor(RegressorOutputs, BaseForest):
     def keep_leaves(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Self:
         """Keep the leaf of every training row, which quantiles and intervals need.
 
-        A fitted forest does that by itself when it is asked for them. To be called before a
-        forest is pickled that is to predict quantiles afterwards (for intervals, call
-        `predict_interval` once instead); and with the training table for a forest that does not
-        know it, because it was copied, unpickled or converted.
+        A fitted forest does this itself when it first predicts them. Call it before pickling a
+        forest that is to predict quantiles afterwards (for intervals, call `predict_interval` once
+        instead). Pass the training table if the forest does not know it, because it was copied,
+        unpickled or converted.
 
         Parameters
         ----------
@@ -187,7 +188,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         Raises
         ------
         ValueError
-            If the trees were not grown on that table.
+            If the trees were not grown on this table.
         """
         keep_leaves(self, X, y)
         return self

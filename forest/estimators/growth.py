@@ -1,4 +1,4 @@
-"""Growing the trees of one fit: their seeds, what they have in common, and how many are grown."""
+"""Grow the trees of one fit: their seeds, their common attributes, and how many are grown."""
 
 import dataclasses
 from copy import deepcopy
@@ -30,17 +30,17 @@ def grow_forest(
     forest: BaseEstimator, table: Any, plan: Plan, columns: Columns, target: Target,
     old_trees: list, interruption: Interruption,
 ) -> list:  # fmt: skip
-    """The trees of a fit: those that a warm start keeps, and new ones.
+    """Grow new trees, and return them after those that a warm start keeps.
 
     Parameters
     ----------
     forest : forest estimator
-        With its bootstrap planned.
+        Its bootstrap must be planned.
     table, plan, columns : see `forest.growing.thread_pool.grow_trees`
     target : cart.estimators.target.Target
     old_trees : list of estimators of `cart`
     interruption : forest.growing.interruption.Interruption
-        Is told of Ctrl-C where trees were finished.
+        Is told to keep the trees that were finished before Ctrl-C.
 
     Returns
     -------
@@ -59,17 +59,17 @@ def grow_forest(
         trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees, interruption)
     else:
         trees, seeds = _grow_as_many(forest, grow, old_trees, interruption)
-        vars(forest).pop("stability_", None)  # it was of the trees before
+        vars(forest).pop("stability_", None)  # of the previous fit
     grown = (pair for pair in zip(trees, seeds, strict=True) if pair[0])
     return [*old_trees, *(example.holding(*pair) for pair in grown)]
 
 
 def _new_seeds(forest, old_trees, n_at_once):
-    """Seeds of further trees: those that one fit of all trees would have, in its order.
+    """Yield the seeds of further trees: those that a single fit of all trees would use, in order.
 
-    First come those that an interrupt has left out, where all the old trees are of that fit; where
-    some were put there by hand, as many seeds are skipped, as in scikit-learn. They are drawn
-    `n_at_once`.
+    Seeds of trees that an interrupt left out come first, if all old trees have seeds of that fit.
+    If some trees were put there by hand, as many seeds as there are old trees are skipped, as in
+    scikit-learn. Seeds are drawn `n_at_once`.
     """
     random_state = check_random_state(forest.random_state)
     known = {tree.random_state for tree in old_trees}
@@ -86,8 +86,7 @@ def _new_seeds(forest, old_trees, n_at_once):
 
 
 def _grow_as_many(forest, grow, old_trees, interruption):
-    """As many new trees as `n_estimators` says, None for those left out by an interrupt or by a
-    callback that ended growth."""
+    """Grow trees up to `n_estimators`; None for those left out by an interrupt or a callback."""
     n_old = len(old_trees)
     n_new = forest.n_estimators - n_old
     seeds = list(islice(_new_seeds(forest, old_trees, n_new), n_new))
@@ -106,7 +105,7 @@ def _grow_as_many(forest, grow, old_trees, interruption):
 
 
 def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
-    """New trees until what they leave to chance is little (n_estimators="auto")."""
+    """Grow trees until more of them would hardly change the result (n_estimators="auto")."""
     X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
     costs = getattr(forest, "loss_", None)
     judge = StabilityEstimator(target.codes, target.n_values, costs)
@@ -145,8 +144,7 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
 
 
 def _without_gaps(forest, trees, n_old):
-    """New trees, None for those left out; where counts are given none follows a gap: counts belong
-    to trees by number."""
+    """If in-bag counts were given, drop the trees after the first gap: counts go by tree number."""
     given = forest._bootstrap.given
     if given is None or None not in trees:
         return trees
@@ -156,7 +154,7 @@ def _without_gaps(forest, trees, n_old):
 
 
 def _weights_of_trees(forest, seeds, codes):
-    """The function that gives the weight of every row in new trees, by their numbers."""
+    """A function that returns the weights of the rows in new trees, given the trees' numbers."""
     if not forest.bootstrap:
         weight = 1.0 if forest._row_weight is None else forest._row_weight
         return partial(_same_weight, weight)
@@ -167,7 +165,7 @@ def _weights_of_trees(forest, seeds, codes):
     return bootstrap.counts_of
 
 
-# Not lambdas, which no process of "multiprocessing" could be sent.
+# Not lambdas, which cannot be pickled for other processes.
 def _same_weight(weight, numbers):
     return [weight] * len(numbers)
 
@@ -178,12 +176,12 @@ def _weights_by_class(bootstrap, codes, class_weight, factor, numbers):
 
 @cache
 def shared_parameters(tree_class):
-    """Parameters of a forest that are its trees' too."""
+    """Names of the parameters that a forest passes to its trees."""
     return TREE_PARAMETERS.intersection(tree_class._get_param_names())
 
 
 def empty_tree(forest, target):
-    """A tree estimator with all that the trees of a forest have in common."""
+    """A tree estimator with the attributes that all trees of a forest share, but no tree yet."""
     shared = shared_parameters(forest._tree_class)
     tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})
     tree._grown_in = forest.precision

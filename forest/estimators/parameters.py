@@ -1,4 +1,4 @@
-"""What the parameters of a forest may be, each alone and together."""
+"""The permitted values of the parameters of a forest, alone and in combination."""
 
 from numbers import Integral, Real
 
@@ -9,7 +9,7 @@ from cart.estimators.parameters import INT_MAX, TREE_CONSTRAINTS
 from cart.table.precision import precision_of
 from forest.voting.mixin import VOTING_CONSTRAINTS
 
-# Parameters that a forest hands to each of its trees.
+# Parameters that a forest passes to each of its trees.
 TREE_PARAMETERS = {"criterion", *TREE_CONSTRAINTS} - {"random_state"}
 
 FOREST_CONSTRAINTS = {
@@ -35,13 +35,13 @@ FOREST_CONSTRAINTS = {
 
 
 def refuse_contradictions(forest: BaseEstimator, old_trees: list) -> None:
-    """Refuse parameters that contradict each other.
+    """Raise a ValueError if parameters contradict each other.
 
     Parameters
     ----------
     forest : forest estimator
     old_trees : list of estimators of `cart`
-        Those that a warm start keeps.
+        The trees that a warm start keeps.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 
 
 class EstimatorSequence:
-    """Of ensembles with `estimators_`: its length, items and iterator are theirs."""
+    """Mixin that makes an ensemble a sequence of its `estimators_`."""
 
     estimators_: list
 

@@ -1,1 +1,1 @@
-"""Trees over threads and workers: progress, interrupts, when to stop."""
+"""Growing trees in threads and on workers: progress, interrupts, when to stop."""

@@ -1,4 +1,4 @@
-"""Forests whose trees each know one partition of a table: fast, at a loss of accuracy."""
+"""Forests whose trees are each grown on one partition of a table: fast, but less accurate."""
 
 from typing import Any
 
@@ -15,23 +15,22 @@ from forest.sampling.bootstrap import Bootstrap, PartitionedBootstrap, bootstrap
 def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     """Fit each tree on one partition, which loses accuracy; `forest.dask.fit` loses nothing.
 
-    How much it loses depends on how many partitions there are, and on how rows lie: at eight of
-    100,000 x 20 rows 0.017 of accuracy, at eight of California's 20,640 rows 0.045 of R2
-    (`python -m benchmarks forest`). Every partition is fitted by itself, where it is, with a share
-    of the trees that follows its share of the rows; the trees together are the forest. No row
-    leaves its worker. The rows should be in no order. The result is an ordinary forest:
-    `X.map_blocks(model.predict, drop_axis=1)` predicts a Dask array. All rows of the other
-    partitions are out of bag for a tree.
+    The loss depends on the number of partitions and the order of the rows: with eight partitions of
+    100,000 x 20 rows it is 0.017 of accuracy, with eight of California's 20,640 rows 0.045 of R2
+    (`python -m benchmarks forest`). The rows should be in random order. Each worker grows trees on
+    its partitions, in number proportional to their rows; no row leaves its worker. All these trees
+    are the forest, in which the rows of the other partitions are out of bag for a tree. The result
+    is an ordinary forest: `X.map_blocks(model.predict, drop_axis=1)` predicts a Dask array.
 
     Parameters
     ----------
     forest : estimator of `forest`
-        Unfitted, of one output, with a number of trees, voting="soft" or "majority",
-        oob_score=False, no categorical features, priors or loss. It is left as it is.
+        Unfitted, for one output, with a number of trees, voting="soft" or "majority",
+        oob_score=False, no categorical features, priors or loss. It is not changed.
     X : dask.array.Array of shape (n_samples, n_features), or dask.dataframe.DataFrame
-        Its rows are in chunks, its columns are not.
+        Its rows may be in chunks, but its columns may not.
     y : dask.array.Array or dask.dataframe.Series of shape (n_samples,)
-        Partitioned as X. Both are met twice: `persist` them where they are costly to make.
+        Partitioned as X. Both are computed twice: `persist` them if they are costly to make.
 
     Returns
     -------
@@ -41,14 +40,14 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     Raises
     ------
     TypeError, ValueError
-        If the tables are not Dask's, are partitioned differently or have no rows, if their columns
-        differ in name or order, y has several outputs, or the forest asks for what needs all rows
-        in one place: before a tree is grown.
+        Before any tree is grown: if the tables are not Dask's, are partitioned differently or have
+        no rows, if their columns differ in name or order, if y has several outputs, or if the
+        forest's parameters need all rows in one place.
 
     Warns
     -----
     UserWarning
-        If a partition has one class only: its trees say nothing but that.
+        If a partition has one class only, which its trees then predict for every row.
     """
     import dask
 
@@ -74,14 +73,14 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
         for n, seed, (a, b) in zip(shares, seeds, pairs, strict=True)
         if n > 0
     ]
-    # An empty share draws nothing, but its rows count.
+    # A partition without trees draws nothing, but its rows belong to the table.
     fitted = iter(dask.compute(*grown))
     parts = [next(fitted) if n > 0 else None for n in shares]
     return _join(clone(forest), parts, n_rows, labels)
 
 
 def require_forest(forest: Any) -> None:
-    """Refuse what is no forest of ours, by what ours alone have: a TypeError."""
+    """Raise a TypeError unless this is a forest of ours, as parameters that only ours have tell."""
     if not (hasattr(forest, "voting") and hasattr(forest, "feature_draw")):
         name = forest.__name__ if isinstance(forest, type) else type(forest).__name__
         raise TypeError(
@@ -115,7 +114,7 @@ def partitions_of(table: Any, name: str) -> list:
     Raises
     ------
     TypeError, ValueError
-        If it is no table of Dask's, or its columns are in several chunks.
+        If it is not a table of Dask, or its columns are in several chunks.
     """
     if hasattr(table, "to_delayed") and hasattr(table, "npartitions"):
         parts = np.asarray(table.to_delayed(), dtype=object)
@@ -129,8 +128,7 @@ def partitions_of(table: Any, name: str) -> list:
 
 
 def _look(X, y, has_classes):
-    """How many rows a partition has, names or numbers of its columns, and its distinct labels, None
-    in regression."""
+    """Number of rows, names or numbers of columns, and distinct labels (or None) of a partition."""
     if len(X) != len(y):
         raise ValueError(f"A partition of X has {len(X)} rows, but that of y {len(y)}.")
     is_aligned = not (hasattr(X, "index") and hasattr(y, "index")) or X.index.equals(y.index)
@@ -148,7 +146,7 @@ def _look(X, y, has_classes):
 
 
 def _refuse_differences(sizes, columns, labels):
-    """Refuse partitions that are none of one table; warn of those that have one class."""
+    """Raise an error if partitions do not form one table; warn about those with a single class."""
     for number, (n_rows, names) in enumerate(zip(sizes, columns, strict=True)):
         if n_rows == 0:
             raise ValueError(
@@ -174,7 +172,7 @@ def _grow_part(forest, X, y):
 
 
 def _join(forest, parts, n_rows, labels):
-    """The forest with the trees of those of all partitions, None where one has no trees."""
+    """Join the forests of the partitions, None for one without trees, into one forest."""
     grown = [part for part in parts if part is not None]
     first = grown[0]
     for name in ("n_features_in_", "n_outputs_", "feature_names_in_"):
@@ -202,7 +200,7 @@ def _join(forest, parts, n_rows, labels):
 
 
 def _widen(estimator, known, classes):
-    """A tree that met some of the classes, as one that knows all."""
+    """Make a tree that was grown on some of the classes one of all classes."""
     if len(known) < len(classes):
         nodes = estimator.tree_.nodes
         value = np.zeros((*nodes.value.shape[:2], len(classes)))

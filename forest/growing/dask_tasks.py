@@ -1,10 +1,11 @@
-"""Tasks on the workers of Dask, which joblib's backend at hand knows: they end, come what may.
+"""Run tasks on the workers of joblib's Dask backend, such that the death of workers ends them.
 
-joblib's own waits for ever where a worker dies that alone had the table, or while it is sent:
+joblib's own implementation waits for ever if the only worker with the table dies, or if a worker
+dies while the table is sent. Here:
 
     table  ->  every worker      so none dies with the last copy of it
-    task   ->  a worker          Dask gives it to another where one dies
-    result ->  here              as it comes; an error where table or workers are lost
+    task   ->  a worker          Dask gives it to another one if the first dies
+    result ->  here              as it comes; an error if the table or all workers are lost
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,45 +15,45 @@ from typing import Any
 from joblib import parallel_config
 from sklearn import config_context, get_config
 
-_LARGE = 100_000  # bytes that are sent once, not with every task
-_TRIES = 3  # to send it
-_PATIENCE = 10.0  # seconds after which we look whether there are workers
+_LARGE = 100_000  # bytes: larger arguments are sent once, not with every task
+_TRIES = 3  # attempts to send one
+_PATIENCE = 10.0  # seconds without a result after which we check that there are workers
 
 
 class LostWorkersError(RuntimeError):
-    """Dask has lost what tasks need."""
+    """Dask has lost the workers or the data that tasks need."""
 
 
 @contextmanager
 def results_of_dask(
     backend: Any, tasks: Iterable[tuple], ordered: bool = True
 ) -> Iterator[Iterator]:
-    """The results of tasks, as they come; a context manager.
+    """Context with an iterator of the results of tasks, as they come.
 
-    When its block ends before all results were taken, tasks that have not begun never do.
+    If its block ends before all results were taken, tasks that have not begun are cancelled.
 
     Parameters
     ----------
     backend : joblib's backend of Dask
     tasks : iterable of tuple
-        A function and its arguments. Those that are large are sent once to every worker.
+        A function and its arguments. Large arguments are sent once to every worker.
     ordered : bool, default=True
-        In the order of the tasks? Else as they are done.
+        Yield results in the order of the tasks; False yields each when it is done.
 
     Yields
     ------
     iterator
-        Of the results.
+        The results.
 
     Raises
     ------
     LostWorkersError
-        While results are taken: if all workers are gone, or with them what was sent to them.
+        While results are taken, if all workers are gone, or all that had data which was sent.
     distributed.KilledWorker
         If several workers died of a task.
     """
     client = backend.client
-    backend.effective_n_jobs(-1)  # waits for workers, and says so where none comes
+    backend.effective_n_jobs(-1)  # waits for workers, and raises an error if none comes
     sent = _Sent(client, backend.data_futures)
     config = get_config()
     futures = [
@@ -67,15 +68,15 @@ def results_of_dask(
 
 
 class _Sent:
-    """What every worker has already, or the future of it."""
+    """Values that were sent to every worker, and their futures."""
 
     def __init__(self, client, known):
         self._client = client
-        self._known = known  # by identity, as joblib keeps what the user has had sent
+        self._known = known  # by id: futures of what the user told joblib to scatter
         self._futures = {}
 
     def place_of(self, value: Any) -> Any:
-        """The future of a large value, and any other as it is."""
+        """The future of a large value, which is sent on first use; any other value as it is."""
         from dask.sizeof import sizeof
 
         if id(value) in self._known:
@@ -83,7 +84,7 @@ class _Sent:
         if id(value) not in self._futures:
             if callable(value) or sizeof(value) < _LARGE:
                 return value
-            # The value as well, or its number would become another's.
+            # Keep the value, too, so that its id is not reused.
             self._futures[id(value)] = value, self._send(value)
         return self._futures[id(value)][1]
 
@@ -91,7 +92,7 @@ class _Sent:
         for _ in range(_TRIES):
             try:
                 return self._client.scatter([value], broadcast=True, hash=False)[0]
-            except (OSError, KeyError) as error:  # a worker that was known has died
+            except (OSError, KeyError) as error:  # a worker died
                 last = error
         raise LostWorkersError("Workers of Dask die while they are sent data.") from last
 
@@ -102,7 +103,7 @@ def _call(config: dict, function: Callable, *args: Any) -> Any:
 
 
 def _taken(client, futures, ordered):
-    """Results of futures, which are let go one by one."""
+    """Yield the results of futures, each of which is released then."""
     from distributed import CancelledError, wait
 
     while futures:

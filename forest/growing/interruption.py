@@ -1,4 +1,4 @@
-"""Ctrl-C during a fit: what was finished is kept, and KeyboardInterrupt goes on to the caller."""
+"""Ctrl-C during a fit: finished work is kept, and then KeyboardInterrupt is raised."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -8,20 +8,19 @@ from cart.primitives.user_warning import warn_user
 
 
 class Interruption(HeldInterrupts):
-    """Raises KeyboardInterrupt when the fit stands; a context manager around all of it.
+    """Context manager around a fit that delays KeyboardInterrupt until finished work is kept.
 
     Attributes
     ----------
     is_cut : bool
-        Has Ctrl-C ended some work?
+        Whether Ctrl-C has ended some work early.
 
     Notes
     -----
-    Up to the first `run` Ctrl-C ends the fit at once, since there is nothing to keep. From then on
-    it is heard within `run` only, so that what was finished becomes the estimator's whole.
-    Whatever goes wrong after the interrupt (too few trees for a score, a warning that is an
-    error), KeyboardInterrupt is what the caller gets: a search over parameters goes on after other
-    errors.
+    Before the first `run`, Ctrl-C ends the fit at once, since there is nothing to keep. From then
+    on it only takes effect within `run`, so that the finished work becomes a consistent fit.
+    Whatever goes wrong after the interrupt (too few trees for a score, a warning turned into an
+    error), the caller gets KeyboardInterrupt: a search over parameters would go on after others.
     """
 
     def __init__(self) -> None:
@@ -29,12 +28,12 @@ class Interruption(HeldInterrupts):
         self._words: list[str] = []
 
     def run(self, work: Callable[[], object]) -> bool:
-        """Call `work()`, which Ctrl-C ends, also one that has come since the work before.
+        """Call `work()`, which Ctrl-C ends; also one that came since the previous call.
 
         Returns
         -------
         bool
-            Is it done?
+            Whether the work was completed.
         """
         try:
             self.is_held = False
@@ -49,7 +48,7 @@ class Interruption(HeldInterrupts):
         return True
 
     def keep(self, words: str) -> None:
-        """The fit goes on with what was finished: `words`, without an end, say what that is."""
+        """Note in `words` (without a full stop), for the warning, what was kept."""
         self._words.append(words)
 
     def __exit__(

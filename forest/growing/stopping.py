@@ -1,9 +1,9 @@
-"""When to stop growing: until out-of-bag loss and order of importances are stable.
+"""When to stop growing trees: when the out-of-bag loss and the order of importances are stable.
 
-Trees are independent given the table, so what is left to chance by their number can be estimated
-from them. They are dealt into groups; the delete-a-group jackknife gives standard error and bias of
-the out-of-bag loss, which are those of a forest of this size about one of infinitely many trees.
-Importances are means over trees and have their standard error as such.
+Given the table, trees are independent, so the error due to their finite number can be estimated
+from them. Trees are dealt into groups, and the delete-a-group jackknife gives the standard error
+and the bias of the out-of-bag loss, compared to a forest of infinitely many trees. Importances are
+means over trees, whose standard error is that of a mean.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,33 +21,33 @@ from forest.growing.interruption import Interruption
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
 _GROUPS = 12
-# The chance of the number of trees is judged on so many rows; all would say hardly more of it.
+# The loss is estimated on at most so many rows; more would hardly improve the judgement.
 _MAX_ROWS = 20_000
 _LEADERS = 5
 _REACH = 1.96  # standard errors to either side: 95 %
-# What may be left to chance: of the loss, relative to itself, or to its standard error over rows
-# (other rows would change it more); of the difference of two importances, which sum to 1.
+# Tolerated errors: of the loss, as a share of it, or of its standard error over rows (other rows
+# would then change it more than more trees); and of the difference of two importances (sum 1).
 LOSS_TOLERANCE, ERROR_TOLERANCE, IMPORTANCE_TOLERANCE = 0.01, 0.5, 0.01
-_ROUNDING = 1e-12  # of the largest target: a loss of its square is what rounding leaves of none
+_ROUNDING = 1e-12  # times the largest target, squared: a smaller loss is 0 but for rounding
 
 
 class Stability(NamedTuple):
-    """How much of what a forest says is left to the chance of its trees.
+    """How much a forest's loss and importances still depend on its number of trees.
 
-    The loss is Brier's of `predict_proba` or the squared error, the mean over rows and outputs out
-    of bag, and not that of a parameter `loss`. Its interval, of 1.96 standard errors from 12 groups
-    of trees to either side, is for the loss of infinitely many trees; since growth ends where it is
-    narrow, on small tables it holds that loss in fewer than 95 % of cases. The importances are the
-    mean decrease in impurity.
+    The loss is the Brier score of `predict_proba`, or the squared error, averaged over out-of-bag
+    rows and outputs; the parameter `loss` does not enter it. Its interval (1.96 standard errors to
+    either side, from 12 groups of trees) is for the loss of infinitely many trees. Since growth
+    ends when the interval is narrow, on small tables it contains that loss in fewer than 95 % of
+    cases. The importances are the mean decrease in impurity.
     """
 
     n_trees: int
     loss: float
     interval: tuple  # (low, high)
-    # Is the interval within 1 % of the loss, or half of its standard error over rows?
+    # Whether the interval is within 1 % of the loss, or within half of its standard error over rows
     is_loss_settled: bool
-    leaders: np.ndarray  # (n_leaders,) int64: the five most important features, in their order
-    is_order_settled: bool  # do neighbours differ, or by less than 0.01 for sure?
+    leaders: np.ndarray  # (n_leaders,) int64: the five most important features, in order
+    is_order_settled: bool  # neighbours differ significantly, or the error is at most 0.01
     # "stability", "max_time", "max_memory", "callback", "interrupt" or "the number of trees"
     stopped_by: str
 
@@ -60,16 +60,16 @@ storable("Stability", Stability)
 
 
 class StabilityEstimator:
-    """Sums over groups of trees, from which follows what their number leaves to chance.
+    """Estimates `Stability` from sums of out-of-bag outputs over groups of trees.
 
     Parameters
     ----------
     truth : ndarray of shape (n_samples, n_outputs), float64
         Positions of the classes, or numbers.
     n_values : int
-        Values of a leaf per output.
+        Number of values of a leaf per output.
     costs : ndarray of shape (n_classes, n_classes), optional
-        The loss matrix that alters the shares of leaves; those that are judged are the true ones.
+        The loss matrix under which the shares of leaves are altered; true shares are judged.
     """
 
     def __init__(self, truth: np.ndarray, n_values: int, costs: np.ndarray | None = None) -> None:
@@ -91,13 +91,14 @@ class StabilityEstimator:
         return len(self._importances)
 
     def add(self, trees: list[Tree], answers: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Take account of trees.
+        """Add trees.
 
         Parameters
         ----------
         trees : list of cart.tree.tree.Tree
         answers : iterable of (rows, outputs)
-            What each says of those of `rows` that are out of bag, see `forest.voting.out_of_bag`.
+            For each tree, those of `self.rows` that are out of bag, and its outputs for them; see
+            `forest.voting.out_of_bag`.
         """
         for tree, (rows, outputs) in zip(trees, answers, strict=True):
             group = self.n_trees % _GROUPS
@@ -107,7 +108,7 @@ class StabilityEstimator:
             self._importances.append(impurity_decrease(tree, normalize=True))
 
     def judge(self, stopped_by: str = "") -> Stability:
-        """What the trees so far leave to chance.
+        """Estimate the stability of the trees added so far.
 
         Returns
         -------
@@ -118,7 +119,7 @@ class StabilityEstimator:
         rounding = np.square(_ROUNDING * np.abs(self._truth).max(initial=0.0))
         tolerance = max(LOSS_TOLERANCE * loss, ERROR_TOLERANCE * error_over_rows, rounding)
         leaders, is_order_settled = self._compare_leaders()
-        is_loss_settled = bool(abs(bias) + reach <= tolerance)  # False where it is nan
+        is_loss_settled = bool(abs(bias) + reach <= tolerance)  # False for nan
         return Stability(
             self.n_trees, loss, (middle - reach, middle + reach), is_loss_settled, leaders,
             is_order_settled, stopped_by,
@@ -127,7 +128,7 @@ class StabilityEstimator:
     def _estimate_loss(self):
         """Loss, its standard error over trees, its bias, and its standard error over rows."""
         total, n_votes = self._total.sum(axis=0), self._n_votes.sum(axis=0)
-        # Rows that are known without any one group, so that all losses are of the same rows.
+        # Only rows with votes whichever group is left out, so that all losses are of the same rows.
         known = (n_votes - self._n_votes.max(axis=0)) > 0
         if not known.any():
             return np.nan, np.nan, np.nan, np.nan
@@ -140,7 +141,7 @@ class StabilityEstimator:
         )
         error = np.sqrt((_GROUPS - 1) * without.var())
         bias = (_GROUPS - 1) * (without.mean() - losses.mean())
-        # Over all rows of the table, of which these are some.
+        # The error for all rows of the table, of which these are a sample.
         error_over_rows = losses.std() / np.sqrt(len(losses) * self._n_samples / len(self.rows))
         return losses.mean(), error, bias, error_over_rows
 
@@ -153,7 +154,7 @@ class StabilityEstimator:
         per_tree = np.array(self._importances)
         order = np.argsort(-per_tree.mean(axis=0), kind="stable")
         leaders = order[:_LEADERS]
-        # Neighbours in the order, the first that does not lead included.
+        # Compare neighbours in the order, including the first feature behind the leaders.
         steps = per_tree[:, order[: len(leaders) + 1]]
         difference = steps[:, :-1] - steps[:, 1:]
         reach = _REACH * difference.std(axis=0) / np.sqrt(len(per_tree))
@@ -162,7 +163,7 @@ class StabilityEstimator:
 
 
 class Budget:
-    """What growing may cost.
+    """Limits of growing: time, memory, number of trees, and the user's callback.
 
     Parameters
     ----------
@@ -171,9 +172,9 @@ class Budget:
     max_memory : int or None
         Bytes of all node arrays.
     trees : list of cart.tree.tree.Tree
-        What there is.
+        The trees that exist already.
     reporter : cart.primitives.progress.ProgressReporter
-        Its callback may ask for an end.
+        Its callback may end growth.
     """
 
     def __init__(
@@ -192,12 +193,12 @@ class Budget:
         self._n_old = len(trees)
 
     def spend(self, trees: list[Tree]) -> None:
-        """So many trees were grown."""
+        """Note that these trees were grown."""
         self._n_trees += len(trees)
         self._n_bytes += sum(tree.nbytes for tree in trees)
 
     def left(self) -> tuple[float, str]:
-        """How many more trees it allows for, and what ends it first.
+        """How many more trees may be grown, and which limit ends growth first.
 
         Returns
         -------
@@ -229,15 +230,15 @@ def grow_until_stable(
     Parameters
     ----------
     grow : callable
-        `grow(seeds)` returns a tree per seed, None in place of those that Ctrl-C left out.
+        `grow(seeds)` returns a tree per seed, or None for those that Ctrl-C left out.
     ask : callable
-        `ask(trees, seeds)` yields what each says of the rows that `judge` wants, out of bag.
+        `ask(trees, seeds)` yields the out-of-bag (rows, outputs) of each tree, among `judge.rows`.
     seeds : iterator of int
     judge : StabilityEstimator
-        Knows the trees there are.
+        Has the trees that exist already.
     budget : Budget
     interruption : forest.growing.interruption.Interruption
-        Of the fit.
+        The interruption of the fit.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Grow many trees from one table: whole trees over threads, a workspace for each batch."""
+"""Grow many trees from one table, whole trees in each thread, with a workspace per batch."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,24 +25,22 @@ from cart.tree.tree import Tree
 from forest.growing.interruption import Interruption
 from forest.growing.workers import results_of, shares_memory
 
-# Batches per worker of another backend, where there are several: enough that none idles for long
+# Batches per worker of another backend, if it has several: enough that no worker idles for long
 # when trees differ in size.
 _BATCHES_PER_WORKER = 4
-# Rows times features that the roots of all trees look at, for which another thread is worth its
-# start.
+# Rows times features considered at the roots of all trees, per thread worth starting.
 _WORK_PER_THREAD = 400_000
-# Rows of a table whose trees take so long that those who have none left help with the others; and
-# the seconds that they sleep where there is nothing to do.
+# Number of rows from which on trees take so long that idle threads help with the trees of others;
+# and the seconds that they sleep if there is nothing to do.
 _ROWS_WORTH_HELP, _NAP = 100_000, 1e-4
-# Trees on more rows may take so long that one thread, too, leaves the main one free to be
-# interrupted: Python hears of a signal between two kernels only.
+# On more rows, even a single worker is a thread of its own, so that the main thread can react to
+# Ctrl-C: Python handles signals only between two kernels, which may take long.
 _MANY_ROWS = 10_000
 
 
 @dataclass(eq=False)
 class Job:
-    """What trees are grown from, in one object: a backend that ships it to other machines does so
-    once per worker.
+    """What trees are grown from, in one object, which backends ship to each worker only once.
 
     Parameters
     ----------
@@ -60,33 +58,33 @@ class Job:
         self.table = prepare_for_growth(self.table, self.codes, self.plan, self.columns)
 
     def __sizeof__(self) -> int:
-        # Dask ships objects that say they are large once, small ones with every task.
+        # Dask ships an object once if it says that it is large, and else with every task.
         return bytes_of(*self.table, self.codes)
 
 
 def bytes_of(*fields: Any) -> int:
-    """Bytes of those that are arrays, or tuples of them."""
+    """Total bytes of those fields that are arrays, or tuples of arrays."""
     tuples = (bytes_of(*field) for field in fields if isinstance(field, tuple))
     return sum(tuples) + sum(field.nbytes for field in fields if isinstance(field, np.ndarray))
 
 
 class _WorkQueue:
-    """Where workers are told which trees to grow, and leave them."""
+    """Hands out the numbers of trees to grow to workers, and collects the trees."""
 
     def __init__(self, n_trees, n_workers, reporter):
         self.trees = [None] * n_trees
-        self.growers: list[Grower] = []  # of workers that may be at some
-        self._end = n_trees  # trees from here on are not wanted
+        self.growers: list[Grower] = []  # those of threads that may still be growing trees
+        self._end = n_trees  # trees from this number on are not wanted
         self._n_workers = n_workers
         self._reporter = reporter
         self._n_taken = 0
         self._lock = Lock()
 
     def take(self, n):
-        """Numbers of the next trees to grow, n at most; none if all are taken or growth has ended.
+        """Numbers of the next trees to grow, at most n; none if all are taken or growth has ended.
 
-        Of several workers none takes more than half of its share of what is left, so that none
-        idles for long at the end.
+        With several workers, none takes more than half of its share of what is left, so that no
+        worker idles for long at the end.
         """
         with self._lock:
             first = self._n_taken
@@ -97,8 +95,11 @@ class _WorkQueue:
             return list(range(first, self._n_taken))
 
     def leave(self, i, tree):
-        """Tree i is grown. Where the callback ends growth there, trees before the last one that it
-        was told of fill the gaps, and nobody is told of them."""
+        """Store tree i and report it.
+
+        If the callback then ends growth, trees before the last stored one are still accepted, to
+        fill gaps, but not reported.
+        """
         with self._lock:
             if i >= self._end:
                 return
@@ -110,12 +111,12 @@ class _WorkQueue:
                 self._end = 1 + max(j for j, grown in enumerate(self.trees) if grown is not None)
 
     def close(self):
-        """End growth at once: the user has gone on, and is not told of trees any more."""
+        """End growth at once, after an interrupt: no further tree is stored or reported."""
         with self._lock:
             self._end = 0
 
     def is_done(self):
-        """Are all trees there that are wanted?"""
+        """Whether all trees that are wanted were stored."""
         return all(tree is not None for tree in self.trees[: self._end])
 
 
@@ -139,28 +140,29 @@ def grow_trees(
         Class codes or numbers, see `cart.estimators.target.Target`.
     plan : cart.growth.plan.Plan
     seeds : sequence of int
-        A tree's `random_state`.
+        The `random_state` of each tree.
     weigh : callable
-        `weigh(numbers)`: the weight of every row in each of these trees, (n_samples,) or a scalar.
+        `weigh(numbers)` returns the weights of the rows in each of the trees with these numbers:
+        an array of shape (n_samples,) or a scalar per tree.
     interruption : forest.growing.interruption.Interruption
-        Of the fit. By Ctrl-C threads finish the trees that they are at, and stop.
+        The interruption of the fit. On Ctrl-C, threads finish the trees they are growing and stop.
     n_jobs : int or None
-        joblib's.
+        As in joblib.
     reporter : cart.primitives.progress.ProgressReporter, optional
-        Told of every tree; growth ends where its callback says so.
+        Is told of every tree; its callback may end growth.
     columns : cart.table.columns.Columns, optional
-        Of the table, where it is not complete.
+        The columns of the table; needed if it is not complete.
 
     Returns
     -------
     list of cart.tree.tree.Tree or None
-        None in place of the trees after the last one, where the callback ended growth, and of
-        those that Ctrl-C left out.
+        None for trees after the last one if the callback ended growth, and for those that Ctrl-C
+        left out.
     """
     work = len(seeds) * len(codes) * plan.limits.max_features
     n_workers = min(effective_n_jobs(n_jobs), 1 + work // _WORK_PER_THREAD)
     has_our_memory = shares_memory()
-    if not has_our_memory and columns is not None:  # which stay here
+    if not has_our_memory and columns is not None:  # columns are not sent to workers
         table, columns = complete(table, columns, n_jobs), None
     job = Job(table, codes, plan, seeds, weigh, columns)
     queue = _WorkQueue(len(seeds), n_workers, reporter)
@@ -181,7 +183,7 @@ def grow_trees(
 
 
 def _grow_by_backend(job, queue, n_jobs):
-    """Grow the trees of the queue through joblib's backend at hand."""
+    """Grow the trees of the queue on the workers of joblib's active backend."""
     n_workers = effective_n_jobs(n_jobs)
     n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
     batches = np.array_split(np.arange(len(job.seeds)), min(len(job.seeds), n_batches))
@@ -198,7 +200,7 @@ def _grow_batch(job, batch):
 
 
 def _grow_from_queue(job, queue):
-    """Grow trees of the queue until none is left; then help those who still grow some."""
+    """Grow trees of the queue until none is left; then help threads that are still growing."""
     grower = Grower(job.table, job.codes, job.plan, job.columns)
     queue.growers.append(grower)
     while numbers := queue.take(grower.n_at_once):
@@ -210,7 +212,7 @@ def _grow_from_queue(job, queue):
 
 
 def _help_others(queue):
-    """Help others with the nodes that they are at, until all trees are grown."""
+    """Help other threads with the nodes they are splitting, until all trees are grown."""
     helpers: dict = {}
     while not queue.is_done():
         has_helped = False
@@ -229,7 +231,7 @@ def grow_each(job: Job, numbers: Iterable[int]) -> Iterator[tuple[int, Tree]]:
     ----------
     job : Job
     numbers : iterable of int
-        Which of the trees; asked for the next when it is to be grown.
+        Numbers of the trees; each is only taken when its tree is to be grown.
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""Tasks on the workers of whatever backend joblib has at hand: threads, processes, machines."""
+"""Run tasks on the workers of joblib's active backend: threads, processes or machines."""
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
@@ -20,25 +20,25 @@ from forest.growing.dask_tasks import results_of_dask
 T = TypeVar("T")
 _THREADS = {"prefer": "threads"}
 _OF_POOL = 3  # threads that a pool has beside its workers
-_SHARED = "c"  # large arrays in files: kernels take none that are read-only, and a write stays here
-_here = local()  # `work`: the work that this thread has a task of
+_SHARED = "c"  # map large arrays copy-on-write: kernels take no read-only ones
+_here = local()  # `work`: the _Work that this thread's task belongs to
 
 
 class WorkIsOver(BaseException):
-    """Nobody wants the result of the task any more."""
+    """Raised in a task whose result is not wanted any more."""
 
 
 def go_on() -> None:
-    """To be called between the steps of long tasks: ends those that nobody waits for any more."""
+    """End the task if its result is not wanted any more; to be called between its steps."""
     work = getattr(_here, "work", None)
     if work is not None and work.is_over:
         raise WorkIsOver
 
 
 def each_step(items: Iterable[T], watch: ProgressReporter | None) -> Iterator[T]:
-    """Items of a long task, which ends between two of them where nobody waits for it any more.
+    """Yield the items of a long task, calling `go_on` before each.
 
-    `watch` is told of every item that has been dealt with.
+    `watch` is told of every item that was processed.
     """
     for item in items:
         go_on()
@@ -48,19 +48,19 @@ def each_step(items: Iterable[T], watch: ProgressReporter | None) -> Iterator[T]
 
 
 def shares_memory(**wish: Any) -> bool:
-    """Do the workers of joblib's backend at hand share our memory?
+    """Whether the workers of joblib's active backend share our memory.
 
     Parameters
     ----------
     **wish : `prefer` or `require`
-        As of `results_of`.
+        As for `results_of`.
     """
     backend, _ = get_active_backend(**(wish or _THREADS))
     return getattr(backend, "supports_sharedmem", False)
 
 
 class _Work:
-    """The tasks of threads that are under way."""
+    """Keeps count of the tasks that run in threads, so as to end them and wait for them."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -84,15 +84,15 @@ class _Work:
                 self._change.notify_all()
 
     def end(self) -> None:
-        """No further task begins; waits for those that have begun."""
+        """Let no further task begin, and wait for those that have begun."""
         with self._change:
             self.is_over = True
             while self._n_running:
-                self._change.wait(0.1)  # Ctrl-C is heard, also if another thread is told
+                self._change.wait(0.1)  # with a timeout, so that Ctrl-C takes effect
 
 
 def _as_sent(part, work):
-    """A part of a task, as processes can be sent it: pickle knows no function within a function."""
+    """Wrap a local function for other processes, since pickle cannot send it; else no change."""
     is_local = work is None and isinstance(part, FunctionType) and "<" in part.__qualname__
     return wrap_non_picklable_objects(part) if is_local else part
 
@@ -102,27 +102,27 @@ def results_of(
     tasks: Iterable[tuple], n_jobs: int | None, ordered: bool = True, verbose: int = 0,
     **wish: Any,
 ) -> Iterator[Iterable]:  # fmt: skip
-    """The results of tasks, as they come; a context manager.
+    """Context with an iterable of the results of tasks, as they come.
 
-    When its block ends, also by Ctrl-C or before all results were taken, no thread has a task any
-    more: those that have begun are waited for, and may end early by `go_on`.
+    When its block ends, even by Ctrl-C or before all results were taken, no thread is running a
+    task any more: those that have begun are waited for, and may end early by `go_on`.
 
     Parameters
     ----------
     tasks : iterable of tuple
         A function and its arguments.
     n_jobs : int or None
-        joblib's.
+        As in joblib.
     ordered : bool, default=True
-        In the order of the tasks? Else as they are done.
+        Yield results in the order of the tasks; False yields each when it is done.
     verbose : int
     **wish : `prefer` or `require`
-        joblib's; prefer="threads" unless given.
+        As in joblib; prefer="threads" by default.
 
     Yields
     ------
     iterable
-        Of the results.
+        The results.
     """
     wish = wish or _THREADS
     backend, _ = get_active_backend(**wish)
@@ -130,7 +130,7 @@ def results_of(
         with results_of_dask(backend, tasks, ordered) as found:
             yield found
         return
-    how = "list"  # "multiprocessing", for one, knows no other
+    how = "list"  # the only way for some backends, such as "multiprocessing"
     if isinstance(backend, SequentialBackend) or backend.supports_return_generator:
         how = "generator" if ordered else "generator_unordered"
     work = _Work() if shares_memory(**wish) else None
@@ -149,7 +149,7 @@ def results_of(
             _close(results)
         return
     try:
-        # A pool that Ctrl-C cuts in two as it is made, or ended, leaves threads for ever.
+        # Ctrl-C while a pool is started or ended would leave its threads running for ever.
         with HeldInterrupts():
             parallel.__enter__()
             results = parallel(calls)
@@ -164,8 +164,8 @@ def results_of(
 
 
 def _close(results):
-    """End results, where they are a generator."""
+    """Close results if they are a generator."""
     if hasattr(results, "close"):
-        with catch_warnings():  # that there are results which nobody wants
+        with catch_warnings():  # joblib warns about results that were not taken
             simplefilter("ignore")
             results.close()

@@ -1,4 +1,4 @@
-"""What a fitted forest says of rows beside its prediction: quantiles, errors, proximity."""
+"""What a fitted forest says about rows beside its prediction: quantiles, errors, proximity."""
 
 from forest.inference.proximity import nearest_rows, outlier_scores, proximity
 

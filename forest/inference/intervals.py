@@ -16,21 +16,21 @@ from forest.inference import training_rows
 from forest.inference.quantiles import out_of_bag_quantiles, quantiles_of
 from forest.voting.out_of_bag import NO_ROW
 
-_SPREAD_LEAF = 20  # rows per leaf of the forest of the spread: with fewer, it takes noise for it
-_MIN_WIDTH = 1e-3  # narrowest band that scores are divided by, in mean widths
+_SPREAD_LEAF = 20  # rows per leaf of the forest of the spread: with fewer, it fits noise
+_MIN_WIDTH = 1e-3  # least width that scores are divided by, as a share of the mean width
 
 
 @dataclass
 class Spread:
-    """A forest that tells where residuals are large, and the residuals of its training rows."""
+    """A forest that predicts how large residuals are, and the residuals of its training rows."""
 
-    trees: list  # of cart.tree.tree.Tree: those that the residuals are of
+    trees: list  # of cart.tree.tree.Tree: the trees whose residuals these are
     forest: object
     rows: training_rows.TrainingRows  # in the order of the residuals
-    margins: dict = field(default_factory=dict)  # of each coverage: see `_find_margin`
+    margins: dict = field(default_factory=dict)  # coverage -> see `_find_margin`
 
     def check(self) -> None:
-        """Check that the rows are those of the trees that are asked."""
+        """Check that the rows belong to the trees of the forest."""
         trees = [estimator.tree_ for estimator in self.forest.estimators_]  # type: ignore[attr-defined]
         require(isinstance(self.rows, training_rows.TrainingRows), "residuals have no rows")
         require(self.rows.trees == trees, "residuals are of other trees")
@@ -40,29 +40,29 @@ storable("Spread", Spread)
 
 
 def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
-    """Intervals that hold y with a given probability, calibrated on out-of-bag rows.
+    """Intervals that contain y with a given probability, calibrated on out-of-bag rows.
 
     The method is conformalised quantile regression (Romano, Patterson and Candes 2019), with
-    out-of-bag rows in the place of a calibration set, and in the place of y its residual:
+    out-of-bag rows instead of a calibration set, and residuals instead of y:
 
     1. r_i = y_i - the out-of-bag prediction of row i.
-    2. A second forest is grown on |r_i|, with at least 20 rows per leaf: its leaves hold rows
-       with residuals of similar size. (Trees grown on y divide rows by their mean; where the noise
-       depends on other features, their quantiles are too wide where it is low and too narrow
-       where it is high.) It is grown at the first call and kept with the forest; it draws features
-       by their place, also where `feature_draw` is "keyed".
+    2. A second forest is grown on |r_i|, with at least 20 rows per leaf, so that its leaves hold
+       rows with residuals of similar size. (Trees grown on y divide rows by their mean. If the
+       noise depends on other features, their quantiles are too wide where it is low and too narrow
+       where it is high.) This forest is grown at the first call and kept with the first one. It
+       draws features by position, even if `feature_draw` is "keyed".
     3. Band: quantiles (1 - coverage) / 2 and (1 + coverage) / 2 of the residuals, under the
        weights of the second forest (Meinshausen 2006), see `predict_quantiles`.
-    4. Score of row i: max(low_i - r_i, r_i - high_i) / (high_i - low_i), its band taken from the
-       trees of the second forest for which it is out of bag, without the row itself and others of
-       its group. To divide by the width makes the correction proportional to the spread
+    4. Score of row i: max(low_i - r_i, r_i - high_i) / (high_i - low_i). Its band is taken from
+       the trees of the second forest for which it is out of bag, without the row itself and others
+       of its group. Dividing by the width makes the correction proportional to the spread
        (Kivaranovic, Johnson and Leeb 2020); a width counts as at least 0.001 of the mean width.
     5. With Q the ceil((n + 1) * coverage)-th smallest of the n scores, the interval is the
-       prediction plus [low - Q * width, high + Q * width]. Where the forest draws groups of rows,
-       new rows are those of new groups: n counts groups, and a row is a share of its group (Lee,
-       Barber and Willett 2023).
+       prediction plus [low - Q * width, high + Q * width]. If the forest draws groups of rows, new
+       rows are assumed to be in new groups: n counts groups, and a row counts as its share of the
+       group (Lee, Barber and Willett 2023).
 
-    The coverage is one over all x, of new rows like those of the training table. It is not
+    The coverage is an average over all x, for new rows like those of the training table. It is not
     guaranteed, since out-of-bag scores are not independent of the forest, but holds closely:
     `python -m benchmarks intervals`. Row weights count in both forests; in the calibration every
     row counts the same.
@@ -72,7 +72,7 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     forest : fitted forest regressor with one output, grown with a bootstrap
     X : array-like of shape (n_samples, n_features)
     coverage : float, default=0.9
-        Between 0 and 1.
+        Probability, between 0 and 1.
 
     Returns
     -------
@@ -82,9 +82,9 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     Raises
     ------
     ValueError
-        If coverage is not between 0 and 1, or too high for the number of rows, or of groups of
-        them, ever out of bag; if the forest has no bootstrap, several outputs, or does not know its
-        training table (see `keep_leaves`).
+        If coverage is not between 0 and 1, or is too high for the number of rows (or groups) that
+        were ever out of bag; if the forest has no bootstrap, has several outputs, or does not know
+        its training table (see `keep_leaves`).
     sklearn.exceptions.NotFittedError
 
     References
@@ -105,7 +105,7 @@ def predict_interval(forest: BaseEstimator, X: ArrayLike, coverage: float = 0.9)
     if not hasattr(forest, "_spread") or forest._spread.trees != trees:
         forest._spread = _find_spread(forest, trees)
     spread = forest._spread  # kept from the first call on
-    if coverage not in spread.margins:  # another thread may be copying the one that is there
+    if coverage not in spread.margins:  # replace the dict: another thread may be copying it
         margins = {**spread.margins, coverage: _find_margin(spread, coverage)}
         forest._spread = spread = replace(spread, margins=margins)
     margin, least_width = spread.margins[coverage]
@@ -128,7 +128,7 @@ def _levels(coverage):
 def _find_spread(forest, trees):
     if not forest._bootstrap.is_drawn:
         raise ValueError(NO_ROW)
-    training_rows.keep_leaves(forest)  # refuses a table that was changed since the fit
+    training_rows.keep_leaves(forest)  # raises an error if the table was changed since the fit
     X, y = training_rows.training_table(forest)
     votes, _ = forest._predict_out_of_bag(X, encode_numbers(y))
     known = votes.n_models > 0
@@ -150,12 +150,12 @@ def _find_spread(forest, trees):
     groups = None if groups is None else groups[known]
     grown.fit(X[known], np.abs(residuals), weight, groups=groups)
     rows = training_rows.list_rows(grown, grown._check_X(X[known]), residuals)
-    training_rows.forget(grown)  # its table: the residuals are all that is asked for
+    training_rows.forget(grown)  # its table is not needed any more, only the residuals
     return Spread(trees, grown, rows)
 
 
 def _find_margin(spread, coverage):
-    """By how many widths the band is to be widened, and the least width."""
+    """Q, the number of widths by which to widen the band on either side, and the least width."""
     band = out_of_bag_quantiles(spread.forest, spread.rows, _levels(coverage))
     known = ~np.isnan(band[:, 0])
     low, high = band[known].T
@@ -163,15 +163,16 @@ def _find_margin(spread, coverage):
     units = np.flatnonzero(known) if groups is None else groups[spread.rows.order][known]
     size = np.bincount(units)
     n_units, kind = np.count_nonzero(size), "rows" if groups is None else "groups of rows"
-    goal = (n_units + 1) * coverage  # a new row, of a new group, is one more
+    goal = (n_units + 1) * coverage  # + 1 for the new row, or its group
     if goal > n_units:
         raise ValueError(
             f"coverage={coverage} needs at least {ceil(coverage / (1.0 - coverage))} {kind} that "
             f"were ever out of bag, but there are {n_units}."
         )
-    least_width = _MIN_WIDTH * np.mean(high - low) or 1.0  # where all widths are 0: of any size
+    least_width = _MIN_WIDTH * np.mean(high - low) or 1.0  # any number, if all widths are 0
     beyond = np.maximum(low - spread.rows.y[known], spread.rows.y[known] - high)
     scores = beyond / np.maximum(high - low, least_width)
     order = np.argsort(scores)
     place = np.searchsorted(np.cumsum(1.0 / size[units[order]]), goal)
-    return scores[order[min(place, len(order) - 1)]], least_width  # sums of shares are rounded
+    # Rounding of the sum of shares may put the place one too far.
+    return scores[order[min(place, len(order) - 1)]], least_width

@@ -9,11 +9,11 @@ from forest.inference.training_rows import is_of_one_table
 from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
-_BLOCK_VALUES = 1 << 22  # values of trees that are held at a time, and centred counts: 32 MB each
+_BLOCK_VALUES = 1 << 22  # values of trees, and centred counts, held at a time: 32 MB each
 
 
 def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
-    """Standard error of the mean over trees of every value that a forest predicts.
+    """Standard error of every value that a forest predicts as a mean over trees.
 
     With N_bi the count of row i in bag for tree b, t_b(x) the value of tree b, and B trees on n
     rows, the variance is (Wager, Hastie and Efron 2014, equations 5 and 7)
@@ -21,15 +21,15 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
         V = sum_i Cov_i^2 - n / B^2 * sum_b (t_b(x) - t(x))^2,
         Cov_i = 1 / B * sum_b (N_bi - 1) (t_b(x) - t(x)),
 
-    where t(x) is the mean over trees. The second term is the bias that a finite number of trees
-    leaves in the first one. The error is that of the prediction as an estimate of its own
-    expectation over training tables; the noise of y is not in it.
+    where t(x) is the mean over trees. The second term corrects the bias of the first one due to the
+    finite number of trees. This is the error of the prediction as an estimate of its expectation
+    over training tables; it does not include the noise of y.
 
-    V is of first order, and too small for trees of full depth: with 5 trees a row 0.83 of the
-    variance over fresh tables (`python -m benchmarks forest`), and about two thirds where half of y
-    is noise, so that two errors to either side hold the expectation in about 80 % of cases, with 10
-    rows a leaf in about 90 %. With as many trees as rows, or fewer, many estimates are negative,
-    and it is 60 % or less.
+    V is a first-order estimate, and too small for trees of full depth. With 5 trees per row it is
+    0.83 of the variance over fresh tables (`python -m benchmarks forest`), and about two thirds of
+    it if half of y is noise: two errors to either side then contain the expectation in about 80 %
+    of cases, or about 90 % with 10 rows per leaf. With as many trees as rows, or fewer, many
+    estimates are negative, and it is 60 % or less.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the trees do not draw as many rows as there are, all with the same probability; or if
-        there is only one tree.
+        If the trees do not draw as many rows as the table has, with replacement, all with the same
+        probability; if `voting` is not "soft"; or if there is only one tree.
 
     Warns
     -----
     UserWarning
-        If an estimated variance is negative: it counts as 0.
+        If an estimated variance is negative, and counts as 0.
 
     References
     ----------
@@ -62,8 +62,8 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     counts = np.array([bootstrap.counts(t).astype(np.uint16) for t in range(n_trees)])
     block = max(1, _BLOCK_VALUES // (n_trees * n_values))
     is_gram = min(block, X.shape[0]) * n_values > n_trees
-    # Products of the trees' counts make the sum over training rows the same small product for every
-    # x. All their terms are whole numbers: they are exact.
+    # With the products of the trees' counts computed once, the sum over training rows is a small
+    # product for every x. All terms are whole numbers, so the products are exact.
     gram = sum(part @ part.T for part in _centred(counts)) if is_gram else None
     variance = np.empty((X.shape[0], n_values))
     for some in gen_batches(X.shape[0], block):
@@ -118,7 +118,7 @@ def _require_plain_bootstrap(forest):
 
 
 def _centred(counts):
-    """Blocks of rows of the centred counts: float64 arrays of shape (n_trees, n_rows)."""
+    """Yield the centred counts N - 1 in blocks of rows, float64 of shape (n_trees, n_rows)."""
     n_trees, n_samples = counts.shape
     for some in gen_batches(n_samples, max(1, _BLOCK_VALUES // n_trees)):
         yield counts[:, some] - 1.0

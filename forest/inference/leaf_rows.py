@@ -1,9 +1,9 @@
 """Training rows listed leaf by leaf, and quantiles of y over the leaves that a row reaches.
 
-A training row goes by its rank: its place in the stable order of y. The list of a tree holds the
-ranks leaf after leaf, leaves in the order of their numbers, and ascending within a leaf. The last
-rank of a leaf stands as its complement, a negative number, so that a list needs no second array
-that says where its leaves end:
+A training row is identified by its rank: its position in the stable order of y. The list of a tree
+holds the ranks leaf after leaf, in the order of the leaves' numbers, and ascending within a leaf.
+The last rank of a leaf is stored as its complement, a negative number, so that no second array is
+needed for the ends of leaves:
 
     leaf of rank    0..7  =   3   1   3   4   1   3   1   4
     members               = [ 1   4  ~6 | 0   2  ~5 | 3  ~7 ]
@@ -18,23 +18,23 @@ import numpy as np
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.tree.nodes import LEAF
 
-# A cumulative weight that falls short of q by no more than this has reached it: far above what
-# rounding makes of a sum of weights, far below what a row can weigh.
+# A cumulative weight has reached q if it falls short by no more than this, which is far above
+# rounding errors of a sum of weights, and far below the weight of a row.
 TOLERANCE = 1e-10
-NO_LEAF = -1  # a tree that has no say on a row
-_GROUP = 128  # ranks whose weights are summed in advance: a quantile skips them in one step
+NO_LEAF = -1  # start of a row's leaf in a tree that does not count for the row
+_GROUP = 128  # ranks per group: weights are also summed by group, to skip groups in one step
 
 
 class QuantileScratch(NamedTuple):
     """Buffers of `leaf_quantiles`."""
 
-    weight: np.ndarray  # (n_samples,) float64: of each rank
+    weight: np.ndarray  # (n_samples,) float64: weight of each rank
     group_weight: np.ndarray  # (ceil(n_samples / 128),) float64: the sums over groups of ranks
     total: np.ndarray  # (n_trees,) float64: mass of the row's leaf
 
     @classmethod
     def create(cls, n_samples, n_trees):
-        """Buffers for tables and forests of this size."""
+        """Create buffers for tables and forests of this size."""
         return cls(np.zeros(n_samples), np.zeros(-(-n_samples // _GROUP)), np.empty(n_trees))
 
 
@@ -52,19 +52,19 @@ def group_by_leaf(leaf, is_drawn, children_left, n_node_samples, end, n_drawn, m
     leaf : ndarray of shape (n_samples,), int64
         Number of the leaf of each rank.
     is_drawn : ndarray of shape (n_samples,), bool
-        Was the tree grown on the rank?
+        Whether the tree was grown on the rank.
     children_left, n_node_samples : ndarray of shape (n_nodes,), int32
-        Of the tree.
+        Arrays of the tree.
     end, n_drawn : ndarray of shape (n_nodes,), int64
         Scratch.
     members : ndarray of shape (n_samples,), int32
-        Is filled.
+        Output: the list.
 
     Returns
     -------
     bool
-        False if a leaf does not hold as many of the rows it was grown on as the tree says: then
-        this is not the table that the tree was grown on, and nothing is listed.
+        False if a leaf does not hold as many of its drawn rows as the tree says: this is not the
+        table that the tree was grown on, and nothing is listed.
     """
     end[:] = 0
     n_drawn[:] = 0
@@ -76,7 +76,7 @@ def group_by_leaf(leaf, is_drawn, children_left, n_node_samples, end, n_drawn, m
         if children_left[node] == LEAF and n_drawn[node] != n_node_samples[node]:
             return False
         total += end[node]
-        end[node] = total - end[node]  # the first place, which moves to the end below
+        end[node] = total - end[node]  # begins as the leaf's start; the next loop moves it
     for rank in range(leaf.shape[0]):
         members[end[leaf[rank]]] = rank
         end[leaf[rank]] += 1
@@ -95,9 +95,9 @@ def list_draws(members, counts, drawn):
     members : ndarray of shape (n_samples,), int32
         From `group_by_leaf`.
     counts : ndarray of shape (n_samples,), int64
-        How often each rank was drawn; every leaf has one that was.
+        How often each rank was drawn; every leaf must have one that was.
     drawn : ndarray of shape (n_draws,), int32
-        Is filled, as `members` is.
+        Output: the list, in the form of `members`.
     """
     at = 0
     for i in range(members.shape[0]):
@@ -111,7 +111,7 @@ def list_draws(members, counts, drawn):
 
 @entry_kernel
 def find_starts(leaf, children_left, members, first, start):
-    """Where the lists of some leaves of one tree begin.
+    """Find where the lists of some leaves of one tree begin.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def find_starts(leaf, children_left, members, first, start):
     first : ndarray of shape (n_nodes,), int32
         Scratch.
     start : ndarray of shape (n_rows,), int32
-        Is filled.
+        Output.
     """
     at = 0
     for node in range(children_left.shape[0]):
@@ -138,7 +138,7 @@ def find_starts(leaf, children_left, members, first, start):
 
 @entry_kernel
 def find_own_starts(members, counts, first_rank, start):
-    """Where the leaves of some training rows begin in a tree that was not grown on them.
+    """Find where the leaves of some training rows begin in a tree, if it was not grown on them.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def find_own_starts(members, counts, first_rank, start):
         How often each rank was drawn.
     first_rank : int
     start : ndarray of shape (n_rows,), int32
-        Is filled for the ranks first_rank..first_rank + n_rows - 1: NO_LEAF where one was drawn.
+        Output for the ranks first_rank..first_rank + n_rows - 1: NO_LEAF for those drawn.
     """
     first = 0
     for i in range(members.shape[0]):
@@ -161,7 +161,7 @@ def find_own_starts(members, counts, first_rank, start):
 
 @inline_kernel
 def _weigh_leaf(members, first, own, mass):
-    """Mass of the rows in the leaf whose list begins at `first`, without `own`; their number."""
+    """Mass of the rows, without `own`, in the leaf whose list begins at `first`; list's length."""
     total = 0.0
     at = first
     while True:
@@ -175,7 +175,7 @@ def _weigh_leaf(members, first, own, mass):
 
 @inline_kernel
 def _add_leaf(members, first, own, mass, total, scratch, with_groups):
-    """Add the share that each row has in the mass of its leaf."""
+    """Add each row's share of the mass of its leaf to the weights."""
     at = first
     while True:
         rank = _rank_of(members[at])
@@ -203,13 +203,13 @@ def _clear_leaf(members, first, scratch):
 
 @inline_kernel
 def _read_quantiles(levels, n_voters, y, scratch, out):
-    """Quantiles of y under weights whose sum is n_voters; `levels` ascend."""
+    """Write the quantiles of y under weights that sum to n_voters; `levels` must ascend."""
     weight, group_weight = scratch.weight, scratch.group_weight
     end = group_weight.shape[0]
     while group_weight[end - 1] == 0.0:
         end -= 1
     group = 0
-    before = 0.0  # weight of the groups before
+    before = 0.0  # weight of the groups skipped
     for k in range(levels.shape[0]):
         goal = (levels[k] - TOLERANCE) * n_voters
         while group < end - 1 and (
@@ -241,15 +241,15 @@ def leaf_quantiles(members, start, own, mass, y, levels, scratch, out):
     own : ndarray of shape (n_rows,), int64
         A rank that does not count for the row; -1 counts all.
     mass : ndarray of shape (n_samples,), float64
-        Weight of each rank within a leaf; positive in total in every leaf.
+        Weight of each rank within a leaf; the sum in every leaf must be positive.
     y : ndarray of shape (n_samples,), float64
         Ascending.
     levels : ndarray of shape (n_levels,), float64
-        Ascending, from 0 to 1.
+        Ascending, between 0 and 1.
     scratch : QuantileScratch
-        Its weights are zeros, and left as zeros.
+        Its weights must be zeros, and are zeros again afterwards.
     out : ndarray of shape (n_rows, n_levels), float64
-        Is filled; nan where no tree has a say.
+        Output; nan where no tree counts.
     """
     n_trees, n_samples = members.shape[0], y.shape[0]
     total = scratch.total
@@ -264,7 +264,7 @@ def leaf_quantiles(members, start, own, mass, y, levels, scratch, out):
         if n_voters == 0:
             out[i] = np.nan
             continue
-        # Where most rows have a weight, groups are summed, and all is cleared, at once.
+        # If most rows get a weight, it is faster to sum the groups, and to clear all, at the end.
         is_dense = n_entries > n_samples
         for tree in range(n_trees):
             first = start[tree, i]

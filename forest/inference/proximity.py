@@ -6,7 +6,8 @@
     row 2      b       d                   2    0.0  0.5  1.0  0.5
     row 3      b       c                   3    0.5  0.0  0.5  1.0
 
-It is the product of two sparse indicators of leaves, (n_rows, n_leaves), block of rows by block.
+They are computed in blocks of rows, as products of sparse matrices of shape (n_rows, n_leaves) that
+indicate leaves.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,9 @@ from cart.primitives.progress import watched
 from forest.inference.training_rows import is_of_one_table
 
 PAIRS = ("all", "out_of_bag", "gap")
-_BLOCK_ROWS = 1024  # rows whose proximities are made at a time
+_BLOCK_ROWS = 1024  # rows whose proximities are computed at a time
 _BLOCK_PAIRS = 1 << 20  # pairs of rows whose common trees are counted at a time
-_ROUNDED = 1e-10  # by which share raw scores may differ that are one but for rounding
+_ROUNDED = 1e-10  # relative difference up to which raw scores count as equal
 
 
 def proximity(
@@ -42,20 +43,20 @@ def proximity(
     X : array-like of shape (n_samples, n_features)
         The training table, unless `pairs` is "all".
     Y : array-like of shape (n_others, n_features), optional
-        The rows that those of X are compared with, with `pairs="all"`; X by default.
+        Rows to compare those of X with (only with `pairs="all"`); X by default.
     pairs : {"all", "out_of_bag", "gap"}, default="all"
         "all": the share of trees in which rows i and j lie in the same leaf (Breiman and Cutler).
 
-        "out_of_bag": the same, of the trees for which both rows are out of bag; 0 where there are
-        none. It is `oob.prox` of R's randomForest (Liaw and Wiener 2002).
+        "out_of_bag": the same share, among the trees for which both rows are out of bag; 0 if there
+        are none. It is `oob.prox` of R's randomForest (Liaw and Wiener 2002).
 
-        "gap": geometry- and accuracy-preserving proximities (Rhodes, Cutler and Moon 2023). The
-        mean, over the trees for which i is out of bag, of the share that row j has in the draws
-        in the leaf of i. Not symmetric, 0 for a row and itself; a row's sum is 1, and the mean of
-        y under it is the out-of-bag prediction of a forest of means. A row that was never out of
-        bag has none.
+        "gap": geometry- and accuracy-preserving proximities (Rhodes, Cutler and Moon 2023): the
+        share of row j among the draws in the leaf of row i, averaged over the trees for which i is
+        out of bag. They are not symmetric, and 0 for a row with itself. Those of row i sum to 1,
+        and the mean of y weighted by them is the out-of-bag prediction of a forest of means. They
+        are all 0 for a row that was never out of bag.
     verbose : int, default=0
-        1 shows a bar with the time left on standard error; a step is a block of rows.
+        1 shows a progress bar with the time left on standard error; a step is a block of rows.
     callback : callable, default=None
         Called with a `cart.primitives.progress.Progress` after every step.
 
@@ -66,9 +67,11 @@ def proximity(
 
     Raises
     ------
+    TypeError
+        If this is not a forest.
     ValueError
-        If `pairs` is unknown, or asks for out-of-bag rows that there are not: without a
-        bootstrap, or of another table than the training table.
+        If `pairs` is unknown, or if it needs out-of-bag rows and the forest has no bootstrap or X
+        is not its training table.
     sklearn.exceptions.NotFittedError
 
     References
@@ -98,7 +101,7 @@ def nearest_rows(
     forest: BaseEstimator, X: ArrayLike, k: int, Y: ArrayLike | None = None, pairs: str = "all",
     *, verbose: int = 0, callback: Callable | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The k rows of highest proximity to every row.
+    """Find the k rows of highest proximity to every row.
 
     Parameters
     ----------
@@ -106,13 +109,13 @@ def nearest_rows(
     X : array-like of shape (n_samples, n_features)
         The training table, unless `pairs` is "all".
     k : int
-        At most the number of rows to choose from. Without Y a row is not its own neighbour.
+        At most the number of rows to choose from. Without Y, a row is not its own neighbour.
     Y : array-like of shape (n_others, n_features), optional
-        The rows to choose from, with `pairs="all"`; X by default.
+        Rows to choose from (only with `pairs="all"`); X by default.
     pairs : {"all", "out_of_bag", "gap"}, default="all"
-        Of which trees and rows proximity is made, see `proximity`.
+        Kind of proximity, see `proximity`.
     verbose : int, default=0
-        1 shows a bar with the time left on standard error; a step is a block of rows.
+        1 shows a progress bar with the time left on standard error; a step is a block of rows.
     callback : callable, default=None
         Called with a `cart.primitives.progress.Progress` after every step.
 
@@ -121,12 +124,12 @@ def nearest_rows(
     proximities : ndarray of shape (n_samples, k), float64
         Descending.
     rows : ndarray of shape (n_samples, k), int64
-        Their numbers in Y, or in X; of equal proximities the lowest number comes first.
+        Row numbers in Y, or in X; among equal proximities, the lowest number comes first.
 
     Raises
     ------
-    ValueError
-        See `proximity`; or if there are fewer than k rows to choose from.
+    TypeError, ValueError
+        See `proximity`; also a ValueError if there are fewer than k rows to choose from.
 
     Examples
     --------
@@ -158,12 +161,11 @@ def outlier_scores(
     forest: BaseEstimator, X: ArrayLike, y: ArrayLike | None = None, pairs: str = "all",
     *, verbose: int = 0, callback: Callable | None = None,
 ) -> np.ndarray:  # fmt: skip
-    """How far every row lies from the others of its class (Breiman and Cutler).
+    """Score how far every row lies from the others of its class (Breiman and Cutler).
 
-    The raw score of row i is n / sum of p(i, j)^2 over the rows j of its class, itself among
-    them; a sum of 0, which needs a row that was never out of bag, counts as 1. From it the median
-    of its class is subtracted, and the rest is divided by the class's median absolute deviation
-    from that median. Breiman and Cutler look at scores above 10.
+    The raw score of row i is n / sum of p(i, j)^2 over the rows j of its class, including itself; a
+    sum of 0 counts as 1. The score is the raw score minus the median of its class, divided by the
+    class's median absolute deviation from that median. Breiman and Cutler look at scores above 10.
 
     Parameters
     ----------
@@ -171,24 +173,24 @@ def outlier_scores(
     X : array-like of shape (n_samples, n_features)
         The training table, unless `pairs` is "all".
     y : array-like of shape (n_samples,), optional
-        Classes; by default all rows are of one.
+        Classes; by default all rows are in one class.
     pairs : {"all", "out_of_bag", "gap"}, default="all"
-        Of which trees and rows proximity is made, see `proximity`.
+        Kind of proximity, see `proximity`.
     verbose : int, default=0
-        1 shows a bar with the time left on standard error; a step is a block of rows.
+        1 shows a progress bar with the time left on standard error; a step is a block of rows.
     callback : callable, default=None
         Called with a `cart.primitives.progress.Progress` after every step.
 
     Returns
     -------
     ndarray of shape (n_samples,), float64
-        A row whose raw score is the median has 0, also where the deviation is 0, which makes the
-        score of the others infinite.
+        A row whose raw score is the median has the score 0, even if the median absolute deviation
+        is 0; other rows then have infinite scores.
 
     Raises
     ------
-    ValueError
-        See `proximity`; or if y is not of the length of X, or holds no classes.
+    TypeError, ValueError
+        See `proximity`; also a ValueError if y differs from X in length, or does not hold classes.
 
     Examples
     --------
@@ -218,13 +220,13 @@ def outlier_scores(
         mine = codes == code
         median = np.median(raw[mine])
         beyond = np.where(np.isclose(raw[mine], median, _ROUNDED, 0.0), 0.0, raw[mine] - median)
-        with np.errstate(divide="ignore", invalid="ignore"):  # of a deviation of 0
+        with np.errstate(divide="ignore", invalid="ignore"):  # the deviation may be 0
             scores[mine] = np.where(beyond == 0.0, 0.0, beyond / np.median(np.abs(beyond)))
     return scores
 
 
 class _Proximities:
-    """Proximities of some rows at a time, as products of sparse indicators of leaves."""
+    """Computes proximities in blocks of rows, as products of sparse matrices."""
 
     def __init__(self, forest, X, Y, pairs):
         check_is_fitted(forest)
@@ -257,14 +259,14 @@ class _Proximities:
             self.others = drawn.T.tocsr()
 
     def _number_leaves(self, forest, X):
-        """Leaves of all trees numbered together: int64 of shape (n_rows, n_trees)."""
+        """The leaf of each row in each tree, numbered across trees: (n_rows, n_trees) int64."""
         n_nodes = [estimator.tree_.node_count for estimator in forest.estimators_]
         self.first_leaf = np.concatenate(([0], np.cumsum(n_nodes)))
         return forest.apply(X) + self.first_leaf[:-1]
 
     def _require_training_table(self, forest, counts):
-        """Refuse rows that do not fill the leaves as those did that the trees were grown on."""
-        if not is_of_one_table(forest):  # which few leaves might not tell
+        """Raise a ValueError if the leaves do not get as many drawn rows as they had in growth."""
+        if not is_of_one_table(forest):  # with few leaves, counts might agree by chance
             raise ValueError(
                 f"The {type(forest).__name__} was fitted on several tables, or drew their rows in "
                 f"several ways (warm_start=True); take pairs={PAIRS[0]!r}."
@@ -292,7 +294,7 @@ class _Proximities:
         return matrix
 
     def blocks(self, verbose, callback):
-        """Slices of the rows, and their proximities."""
+        """Yield slices of the rows, and their proximities."""
         slices = [*gen_batches(self.n_rows, _BLOCK_ROWS)]
         for some in watched(slices, len(slices), "block", verbose, callback):
             yield some, self._block(some)
@@ -311,7 +313,7 @@ class _Proximities:
         return found
 
     def _count_common_trees(self, found, first_row):
-        """For how many trees both rows of each pair in `found` are out of bag."""
+        """For each pair of rows in `found`, the number of trees for which both are out of bag."""
         row = np.repeat(np.arange(first_row, first_row + found.shape[0]), np.diff(found.indptr))
         common = np.empty(found.nnz, np.int64)
         for first in range(0, found.nnz, _BLOCK_PAIRS):
@@ -325,7 +327,7 @@ def _count_draws(forest, Y, n_rows):
     """How often each row was drawn for each tree: int64 of shape (n_rows, n_trees)."""
     if Y is not None:
         raise ValueError('Y takes pairs="all": rows are out of bag in the training table only.')
-    draws = getattr(forest, "_bootstrap", None)  # None in scikit-learn's
+    draws = getattr(forest, "_bootstrap", None)  # None in scikit-learn's forests
     if not (forest.bootstrap if draws is None else draws.is_drawn):
         raise ValueError(
             "The forest was fitted with bootstrap=False: no row is out of bag. Fit it with "
@@ -340,14 +342,14 @@ def _count_draws(forest, Y, n_rows):
 
 
 def _nearest(found, i, k, own):
-    """The k highest values of row i and their columns, without the column `own`."""
+    """The k largest values of row i and their columns, without the column `own`."""
     entries = slice(found.indptr[i], found.indptr[i + 1])
     columns, values = found.indices[entries], found.data[entries]
     if own is not None:
         values, columns = values[columns != own], columns[columns != own]
     best = np.argsort(-values, kind="stable")[:k]
     n_more = k - len(best)
-    if n_more:  # rows without proximity, the lowest numbers first
+    if n_more:  # fill up with rows of proximity 0, the lowest numbers first
         taken = columns if own is None else np.append(columns, own)
         free = np.setdiff1d(np.arange(k + 1 + len(columns)), taken)[:n_more]
         return np.append(values[best], np.zeros(n_more)), np.append(columns[best], free)

@@ -1,4 +1,4 @@
-"""Quantile regression forests: the distribution of y that the leaves of a row give it."""
+"""Quantile regression forests: the distribution of y over the leaves that a row reaches."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from forest.inference import leaf_rows
 from forest.inference.training_rows import TrainingRows, training_rows
 from forest.sampling.bootstrap import bootstrap_of
 
-_BLOCK_STARTS = 1 << 22  # starts of leaves that are held at a time: 16 MB per thread
-_MIN_ROWS_PER_WORKER = 256  # fewer rows per thread are answered faster by one
+_BLOCK_STARTS = 1 << 22  # starts of leaves held at a time: 16 MB per thread
+_MIN_ROWS_PER_WORKER = 256  # with fewer rows per thread, one thread is faster
 
 
 def predict_quantiles(
@@ -27,35 +27,36 @@ def predict_quantiles(
 
         1[i lies in the leaf of x] * w_i / (sum of w_j over the rows j in that leaf)
 
-    (the paper's equations 4 and 5, where all w_i are 1). The estimated distribution of y is
-    F(y | x), the sum of the weights of the rows with y_i <= y (equation 6), and the quantile is
-    its inverse, without interpolation: the smallest y_i of positive weight with F(y_i | x) >= q.
-    q=0 gives the lowest y of positive weight, q=1 the highest. A cumulative weight that falls
-    short of q by no more than 1e-10 counts as q: sums of shares such as 1/3 are rounded.
+    (equations 4 and 5 of the paper, where all w_i are 1). F(y | x), the sum of the weights of the
+    rows with y_i <= y, is the estimated distribution of y (equation 6). The quantile is its
+    inverse, without interpolation: the smallest y_i of positive weight with F(y_i | x) >= q. q=0
+    gives the lowest y of positive weight, q=1 the highest. A cumulative weight that falls short of
+    q by no more than 1e-10 counts as q, since sums of shares such as 1/3 are rounded.
 
-    All training rows count, those out of bag for a tree too, as in the paper. Where the forest
-    was fitted with `sample_weight`, w_i is the weight of the row: with a bootstrap, that is what
-    its count in bag is in expectation; without one, it is its weight in the tree.
+    All training rows count, even those out of bag for a tree, as in the paper. If the forest was
+    fitted with `sample_weight`, w_i is the weight of the row: with a bootstrap, its expected count
+    in bag is proportional to it; without one, it is the row's weight in the tree.
 
     Parameters
     ----------
     forest : fitted forest regressor with one output
     X : array-like of shape (n_samples, n_features)
     q : float, or array-like of shape (n_quantiles,)
-        From 0 to 1, in any order.
+        Numbers between 0 and 1, in any order.
     in_bag : bool, default=False
-        Count the rows that each tree was grown on, as often as they were drawn; the mean of that
-        distribution is what a forest of means predicts. Without a bootstrap it is the same.
+        Count only the rows that each tree was grown on, as often as they were drawn. The mean of
+        that distribution is the prediction of a forest of means. Without a bootstrap, this makes no
+        difference.
 
     Returns
     -------
-    ndarray of shape (n_samples,), or (n_samples, n_quantiles) where q is no scalar, float64
+    ndarray of shape (n_samples,), or (n_samples, n_quantiles) if q is an array, float64
 
     Raises
     ------
     ValueError
-        If q is not from 0 to 1, the forest has several outputs, or it does not know its training
-        rows (see `keep_leaves`).
+        If q is not between 0 and 1, the forest has several outputs, or it does not know its
+        training rows (see `keep_leaves`).
     sklearn.exceptions.NotFittedError
 
     References
@@ -89,7 +90,7 @@ def _drawn_members(forest, rows):
             counts = rows.counts(bootstrap, t)
             drawn[t] = -1
             leaf_rows.list_draws(rows.members[t], counts, drawn[t])
-            n_drawn = counts.sum()  # of some trees more than of others
+            n_drawn = counts.sum()  # may differ between trees
             n_leaves = np.count_nonzero(rows.members[t] < 0)
             require(np.count_nonzero(drawn[t, :n_drawn] < 0) == n_leaves, "a leaf has no drawn row")
 
@@ -105,7 +106,7 @@ def quantiles_of(
     y: np.ndarray,
     levels: np.ndarray,
 ) -> np.ndarray:
-    """Quantiles over the leaves that rows reach.
+    """Quantiles of y over the leaves that rows reach.
 
     Parameters
     ----------
@@ -146,10 +147,10 @@ def quantiles_of(
 def out_of_bag_quantiles(
     forest: BaseEstimator, rows: TrainingRows, levels: np.ndarray
 ) -> np.ndarray:
-    """Quantiles for every training row from the trees that were not grown on it.
+    """Quantiles of y for every training row, from the trees that were not grown on it.
 
-    The row itself does not count, as if the table were without it, nor do others of its group, if
-    the forest draws groups of rows. A row that was never out of bag has nan.
+    The row itself does not count, as if it were not in the table, nor do others of its group, if
+    the forest draws groups of rows. Quantiles are nan for a row that was never out of bag.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def out_of_bag_quantiles(
     Returns
     -------
     ndarray of shape (n_samples, n_levels), float64
-        In the order of the ranks.
+        One row per rank.
     """
     bootstrap = bootstrap_of(forest)
     n_rows, n_trees = len(rows.y), len(rows.trees)

@@ -1,7 +1,7 @@
-"""Rows that stand in a table more than once, so that out of bag they have copies in bag.
+"""Detect rows that are in a table more than once, so that out-of-bag rows have copies in bag.
 
-A row out of bag whose copy the trees have seen is predicted by its own y, noise and all: then
-forests explain, and features count, what is chance.
+If a tree was grown on a copy of an out-of-bag row, it predicts that row by its own y, including the
+noise. The forest then seems to explain noise, and features seem important that are not.
 """
 
 from collections.abc import Iterator
@@ -13,20 +13,19 @@ from scipy.sparse import issparse
 from cart.primitives.user_warning import warn_user
 from forest.inference.training_rows import row_fingerprints
 
-NOTABLE = 0.05  # of the rows
-BEYOND = 2.0  # times as many as chance would give
-ALIKE = 0.25  # of rows alike in X, how far they agree in y: from 0, as any do, to 1, all
+NOTABLE = 0.05  # least share of repeated rows
+BEYOND = 2.0  # least ratio of repeated rows to those expected by chance
+ALIKE = 0.25  # least agreement in y of rows equal in X: 0 is that of any two rows, 1 is complete
 
 
 def doubts_on_repeated_rows(fitted: Any) -> Iterator[str]:
-    """A sentence on rows that equal others in all columns and in y.
+    """Yield a sentence about rows that equal others in all columns and in y, if they are notable.
 
-    `fitted` has the training table: `X` and `codes` (numbers or classes), and what it was drawn by,
-    `plan`.
+    `fitted` has the training table, `X` and `codes` (numbers or classes), and the draws, `plan`.
 
-    None where they are few, or hardly more than among as many rows of columns that have nothing to
-    do with each other; where rows that are alike in all columns agree in y hardly more often than
-    any two do, as in tables of few values; or where the forest draws groups of rows.
+    Nothing is yielded if repeated rows are few; if they are hardly more than in a table of as many
+    rows with independent columns; if rows equal in all columns agree in y hardly more often than
+    any two rows do, as in tables of few values; or if the forest draws groups of rows.
     """
     X, y, n_rows = fitted.X, fitted.codes, len(fitted.codes)
     if getattr(fitted.plan, "groups", None) is not None:
@@ -50,13 +49,13 @@ def doubts_on_repeated_rows(fitted: Any) -> Iterator[str]:
 
 
 def warn_of_repeated_rows(fitted: Any) -> None:
-    """Say the same as a warning, for tests: of noise their p-values are small then."""
+    """Warn about repeated rows, for tests: with them, p-values are small even for noise."""
     for text in doubts_on_repeated_rows(fitted):
         warn_user(text)
 
 
 def _agreement(fitted):
-    """The chance that two rows agree if columns, and y, do so independently."""
+    """The probability that two rows agree in all columns and y, if these were independent."""
     X, n_rows = fitted.X, len(fitted.codes)
     columns = np.split(X.tocsc().data, X.tocsc().indptr[1:-1]) if issparse(X) else X.T
     chance = 1.0
@@ -66,12 +65,12 @@ def _agreement(fitted):
 
 
 def _agreement_of(column, n_rows):
-    """The chance that two rows agree in a column; of a sparse one, what it has beside zeros."""
+    """The probability that two rows agree in a column; `column` may omit zeros (if sparse)."""
     _, times = np.unique(column, return_counts=True)
     zeros = n_rows - len(column)
     return np.square(times / n_rows).sum() + (zeros / n_rows) ** 2
 
 
 def _n_pairs(times):
-    """Ordered pairs of rows that are alike."""
+    """Number of ordered pairs of equal rows, given how often each distinct row occurs."""
     return (times * (times - 1.0)).sum()

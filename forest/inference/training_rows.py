@@ -1,9 +1,9 @@
-"""Training rows of a forest: its table, whether another one is that, and the rows of every leaf.
+"""A forest's training table: remember it, recognise it, and list the rows of every leaf.
 
-Single rows have fingerprints, by which those of one table are found in another, in any order:
+Rows have fingerprints, by which the rows of one table are found in another, in any order:
 
-    bits of a value, folded     b_1  b_2 ..  b_p      0 of a value that is 0, so that sparse rows
-    odd numbers, one a column   a_1  a_2 ..  a_p      have those of dense ones
+    bits of a value, folded     b_1  b_2 ..  b_p      0 for the value 0, so that sparse and dense
+    odd numbers, one a column   a_1  a_2 ..  a_p      rows have the same fingerprints
     row                         b_1 a_1 + b_2 a_2 + .. + b_p a_p  mod 2**64  (multilinear hashing)
 """
 
@@ -28,11 +28,11 @@ from cart.tree.tree import Tree
 from forest.inference.leaf_rows import group_by_leaf
 from forest.sampling.bootstrap import Draws, bootstrap_of
 
-# The training table of each fit, by its bootstrap, beside the estimators: no pickle holds it.
+# The training table of each fit, by its bootstrap. It is kept here, so that pickles do not hold it.
 _TABLES: WeakKeyDictionary = WeakKeyDictionary()
-# Attributes in which a forest keeps what was found on its training rows.
+# Attributes in which a forest keeps results computed from its training rows.
 _FOUND = ("_training_rows", "_spread")
-# Of fingerprints: values whose bits are taken at once, and seeds of the numbers of columns.
+# For fingerprints: values processed at once, and seeds of the columns' numbers, of X and of y.
 _VALUES_AT_ONCE, _X, _Y = 1 << 16, 1, 2
 
 _ANOTHER_TABLE = (
@@ -42,16 +42,16 @@ _ANOTHER_TABLE = (
 
 
 class Fingerprint(NamedTuple):
-    """What forests knew their table by before they knew its rows: old pickles and files have it."""
+    """Checksum of a training table in old pickles and files, which have none of single rows."""
 
-    is_sparse: bool  # tables of the two kinds cannot be compared
-    digest: int | None  # None: trees were grown on several tables, of which none is that of all
+    is_sparse: bool  # a sparse and a dense table cannot be compared
+    digest: int | None  # None: trees were grown on several tables
 
 
 def is_table_of(
     forest: BaseEstimator, X: Any, codes: np.ndarray, precision: DTypeLike | None = None
 ) -> bool | None:
-    """Is a table the one that a forest was fitted on?
+    """Whether a table is the one that a forest was fitted on.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def is_table_of(
     Returns
     -------
     bool, or None
-        None if the forest cannot tell: it knows no fingerprints, or an old one of the other kind.
+        None if it is not known: the forest has no fingerprints, or an old one of the other kind.
     """
     if not is_of_one_table(forest):
         return False
@@ -76,8 +76,10 @@ def is_table_of(
 def require_table(
     forest: BaseEstimator, X: Any, codes: np.ndarray, precision: DTypeLike | None = None
 ) -> None:
-    """Refuse another table than the one that a forest was fitted on, as far as it can tell: which
-    rows are out of bag goes by their place. A ValueError."""
+    """Raise a ValueError if this is known not to be the table that a forest was fitted on.
+
+    Which rows are out of bag is a matter of their positions in it.
+    """
     _require_one_table(forest)
     if is_table_of(forest, X, codes, precision) is False:
         raise ValueError(
@@ -95,7 +97,7 @@ def _require_one_table(forest):
 
 
 def is_of_one_table(forest: BaseEstimator) -> bool:
-    """Were all trees grown on one table, and its rows drawn in one way? As far as it knows."""
+    """Whether all trees drew rows from the same table in the same way, as far as is known."""
     old = getattr(forest, "_fingerprint", None)
     return getattr(forest, "_is_of_one_table", old is None or old.digest is not None)
 
@@ -116,7 +118,7 @@ def _old_digest(X, codes, precision):
 class TrainingRows(NamedTuple):
     """The training rows in the order of y, and which of them share a leaf."""
 
-    trees: list  # of cart.tree.tree.Tree: those that `members` is of
+    trees: list  # of cart.tree.tree.Tree: the trees of `members`
     order: np.ndarray  # (n_samples,) int64: row of each rank
     y: np.ndarray  # (n_samples,) float64: target of each rank, ascending
     mass: np.ndarray  # (n_samples,) float64: weight of each rank
@@ -132,7 +134,7 @@ class TrainingRows(NamedTuple):
         return bootstrap.counts(tree)[self.order]
 
     def check(self) -> None:
-        """Check that every tree lists every rank once, and ends a list in each leaf.
+        """Check that the list of every tree has every rank once and as many ends as leaves.
 
         Raises
         ------
@@ -163,28 +165,28 @@ storable("TrainingRows", TrainingRows)
 
 
 def is_worth_remembering(target: Target) -> bool:
-    """Is there one number per row? Nothing asks for other tables."""
+    """Whether the target is one number per row: only then is the table needed after a fit."""
     return target.labels is None and target.n_outputs == 1
 
 
 def remember(forest: BaseEstimator, X: Any, target: Target) -> None:
-    """Remember the table of a fit, and forget what was found on the one before.
+    """Remember the table of a fit, and forget results for an earlier one.
 
     Parameters
     ----------
     forest : fitted forest
     X : ndarray of shape (n_samples, n_features), or sparse
-        As the forest was grown on it. It is kept as it is, not copied.
+        As the forest was grown on it. It is not copied.
     target : cart.estimators.target.Target
         If it is not worth remembering, X may be None.
     """
     forget(forest)
     if is_worth_remembering(target):
-        _TABLES[forest._bootstrap] = X, target.codes[:, 0].copy()  # it may be the user's own
+        _TABLES[forest._bootstrap] = X, target.codes[:, 0].copy()  # it may be the user's array
 
 
 def forget(forest: BaseEstimator) -> None:
-    """Forget a forest's training table, and what was found on it."""
+    """Forget a forest's training table, and the results computed from it."""
     for name in _FOUND:
         vars(forest).pop(name, None)
     _TABLES.pop(forest._bootstrap, None)
@@ -229,7 +231,7 @@ def keep_leaves(
     Raises
     ------
     ValueError
-        If there are several outputs, the table is not known, or it is not the one that the trees
+        If there are several outputs, or if the table is not known or is not the one that the trees
         were grown on.
     sklearn.exceptions.NotFittedError
     """
@@ -256,7 +258,7 @@ def _list_training_rows(forest, X, y):
 
 
 def training_rows(forest: BaseEstimator) -> TrainingRows:
-    """The training rows of a forest, found when first asked for and kept with it.
+    """The training rows of a forest, computed on first use and kept with it.
 
     Returns
     -------
@@ -285,7 +287,7 @@ def _require_one_output(forest):
 
 
 def require_as_many_rows(forest: BaseEstimator, X: Any) -> None:
-    """Refuse another number of rows than that of the training table: a ValueError."""
+    """Raise a ValueError unless X has as many rows as the training table."""
     if X.shape[0] != forest._n_samples:
         raise ValueError(
             f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
@@ -294,7 +296,7 @@ def require_as_many_rows(forest: BaseEstimator, X: Any) -> None:
 
 
 def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
-    """The rows of a table in the order of y, and which of them share a leaf.
+    """List the rows of a table in the order of y, and which of them share a leaf.
 
     Parameters
     ----------
@@ -302,7 +304,7 @@ def list_rows(forest: BaseEstimator, X: Any, y: np.ndarray) -> TrainingRows:
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
         The table that its trees were grown on, checked.
     y : ndarray of shape (n_samples,), float64
-        A number of every row: the target, or another.
+        A number for every row: the target, or another.
 
     Returns
     -------
@@ -348,7 +350,7 @@ def row_fingerprints(X: Any, codes: np.ndarray, precision: DTypeLike | None = No
     codes : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         Positions of the classes, or numbers.
     precision : dtype, optional
-        In which X is taken; its own unless given.
+        Precision to which X is cast first; by default its own.
     """
     precision = np.dtype(precision or X.dtype)
     codes = codes.reshape(len(codes), -1)
@@ -365,7 +367,7 @@ def row_fingerprints(X: Any, codes: np.ndarray, precision: DTypeLike | None = No
 
 
 def _bits(values):
-    """The bits of numbers, folded: round numbers differ in their upper half alone."""
+    """The bits of numbers, folded, since round numbers differ in their upper half only."""
     bits = (values + 0.0).view(f"u{values.itemsize}")  # -0.0 is 0.0
     bits ^= bits >> (4 * values.itemsize)
     return bits.astype(np.uint64)
@@ -373,5 +375,5 @@ def _bits(values):
 
 @lru_cache(8)
 def _numbers(seed, n):
-    """Odd numbers, one for each column; to seed their stream takes longer than to draw them."""
+    """Random odd numbers, one per column; cached, since seeding takes longer than drawing."""
     return np.frombuffer(np.random.RandomState(seed).bytes(8 * n), "<u8").astype(np.uint64) | 1

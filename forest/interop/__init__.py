@@ -1,1 +1,1 @@
-"""Between our forests and scikit-learn's."""
+"""Conversion between our forests and scikit-learn's."""

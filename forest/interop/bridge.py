@@ -1,4 +1,4 @@
-"""Between our forests and scikit-learn's: the same trees, seeds and draws in either class."""
+"""Conversion between our forests and scikit-learn's, with the same trees, seeds and draws."""
 
 from typing import Literal
 
@@ -19,15 +19,15 @@ _FITTED = (
 def to_sklearn(
     estimator: BaseEstimator, *, categories: Literal["indicators"] | None = None
 ) -> BaseEstimator:
-    """A fitted scikit-learn estimator with the same trees.
+    """Convert a fitted forest or tree to a fitted scikit-learn estimator with the same trees.
 
     Parameters
     ----------
     estimator : a fitted forest of `forest`, or a fitted tree of `cart`
     categories : {"indicators"} or None, default=None
-        "indicators" gives splits on subsets of categories a form: a Pipeline of
+        "indicators" converts splits on subsets of categories: the result is a Pipeline of
         `cart.interop.indicators.Indicators`, which makes a column of 0 and 1 for each distinct
-        subset, and of the forest on these columns. None refuses such splits.
+        subset, and the forest on these columns. None raises an error for such splits.
 
     Returns
     -------
@@ -38,10 +38,11 @@ def to_sklearn(
     Raises
     ------
     TypeError
-        If it is neither.
+        If it is neither a forest nor a tree of ours.
     ValueError
-        If it has no form in scikit-learn: splits on categories or in double precision, votes other
-        than soft, draws that are not made from seeds alone.
+        If it has something that scikit-learn's lack: splits on categories or in double precision,
+        a criterion of our own, priors, losses, missing values sent by surrogates or refused, votes
+        other than soft, draws other than scikit-learn's.
     sklearn.exceptions.NotFittedError
 
     Examples
@@ -80,7 +81,7 @@ def to_sklearn(
 
 
 def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
-    """A fitted forest of `forest`, or tree of `cart`, with the trees of scikit-learn's.
+    """Convert a fitted scikit-learn forest or tree to one of ours with the same trees.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     Raises
     ------
     TypeError
-        If it is neither.
+        If it is neither a forest nor a tree of scikit-learn.
     sklearn.exceptions.NotFittedError
 
     Examples
@@ -125,7 +126,7 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
 
 
 def _refuse_foreign_votes(estimator):
-    """Refuse what would be silently wrong in scikit-learn: other votes, draws it cannot repeat."""
+    """Raise a ValueError for votes and draws that scikit-learn would silently do otherwise."""
     if estimator.voting != "soft":
         raise ValueError(
             f'scikit-learn\'s forests know voting="soft" only, not {estimator.voting!r}: the '

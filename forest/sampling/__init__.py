@@ -1,1 +1,1 @@
-"""Which rows and columns an estimator of a forest sees, and their weights."""
+"""The rows and features drawn for each estimator of an ensemble, and the weights of rows."""

@@ -1,8 +1,9 @@
-"""Uniform draws with replacement of which any range of rows can be made alone.
+"""Uniform draws with replacement that can be computed for a range of rows alone.
 
-A stream of draws must be replayed whole, even for a few rows. Here draws go down a tree of ranges:
+A stream of draws must be replayed whole, even for a few rows. Here, draws go down a tree of ranges:
 the left half of a range gets a binomial share of its draws, by a generator that is seeded with the
-range; in a block of rows they are uniform. All together have the law of the stream, and its number.
+range. Within a block of rows, draws are uniform. The number of draws and the distribution of all
+draws together are the same as in a stream.
 
     rows     [0, 1000)          1000 draws
              [0, 500) [500, 1000)    487 | 513       RandomState([seed, 0, 1000])
@@ -18,15 +19,15 @@ BLOCK = 1 << 16  # rows
 def draws_in_blocks(
     seed: int, n_samples: int, n_draws: int, first: int = 0, end: int | None = None
 ) -> np.ndarray:
-    """The rows drawn in the blocks that some rows lie in.
+    """The rows drawn from all blocks, or from those that overlap a range of rows.
 
     Parameters
     ----------
     seed : int, from 0 to 2**32 - 1
     n_samples, n_draws : int
-        Rows, and draws, of the whole table.
+        Number of rows and of draws of the whole table.
     first, end : int, optional
-        Blocks without any of rows first, ..., end - 1 are passed over; none unless given.
+        Blocks without any of the rows first, ..., end - 1 are skipped; by default none is.
 
     Returns
     -------
@@ -38,7 +39,7 @@ def draws_in_blocks(
 
 
 def _draw(seed, begin, behind, n_draws, wanted):
-    """Draws in the range from `begin` to `behind`, where rows are wanted, block after block."""
+    """Yield the draws of each block in rows begin, ..., behind - 1 that has rows in `wanted`."""
     if n_draws == 0 or behind <= wanted.start or begin >= wanted.stop:
         return
     random = np.random.RandomState([seed, begin, behind])

@@ -1,4 +1,4 @@
-"""In-bag and out-of-bag rows: the bootstrap draws of every tree, made anew from its seed.
+"""In-bag and out-of-bag rows: the bootstrap draws of every tree, recomputed from its seed.
 
 draws       = [ 3  0  3  5  1  0 ]      rows in the order of the draws
 counts      = [ 2  1  0  2  0  1 ]      how often each row 0..5 is in bag
@@ -21,7 +21,7 @@ from forest.sampling.block_draws import draws_in_blocks
 
 
 class Draws:
-    """What follows from a method `draws` and from `n_samples`."""
+    """Base class: in-bag counts and out-of-bag rows, from `draws` and `n_samples`."""
 
     n_samples: int
 
@@ -55,23 +55,23 @@ class Bootstrap(Draws):
     Parameters
     ----------
     seeds : ndarray of shape (n_trees,), int64
-        A tree's `random_state`.
+        The `random_state` of each tree.
     n_samples : int
-        Rows of the training table.
+        Number of rows of the training table.
     n_draws : int or None
-        Draws per tree, of rows or of groups; None: no draws, every row is in bag once.
+        Draws per tree, of rows or of groups; None: nothing is drawn, every row is in bag once.
     probabilities : ndarray of shape (n_samples,), float64, or None
-        How likely each draw takes each row; None is uniform.
+        Probability of each row at each draw; None is uniform.
     replace : bool
-        May a row, or a group, be drawn for a tree more than once?
+        Whether a row, or a group, may be drawn for a tree more than once.
     strata : ndarray of shape (n_samples,), int, or None
-        Parts of the table, of which each is drawn in proportion to its number of rows.
+        Number of the stratum of each row. Strata are drawn from in proportion to their rows.
     groups : ndarray of shape (n_samples,), int, or None
-        Rows that are drawn together: 0, 1, ...
+        Number of the group of each row: 0, 1, ... The rows of a group are drawn together.
     given : ndarray of shape (n_trees, n_samples), int, or None
-        How often each row is in bag for each tree, instead of any draw.
+        How often each row is in bag for each tree; nothing is then drawn.
     by_blocks : bool
-        Are uniform draws made as in `forest.sampling.block_draws`, not in a stream?
+        Whether uniform draws are made as in `forest.sampling.block_draws`, not in a stream.
     """
 
     seeds: np.ndarray
@@ -88,16 +88,16 @@ class Bootstrap(Draws):
     def plain(
         cls, n_samples: int, n_draws: int | None, weight: np.ndarray | None = None, **others: Any
     ) -> Self:
-        """scikit-learn's draws, as likely as the weights say, or with others of the fields above.
+        """A Bootstrap without seeds: scikit-learn's draws, unless `others` sets other fields.
 
-        They have no seeds yet.
+        With `weight`, the probabilities of rows are proportional to it.
         """
         probabilities = None if weight is None else weight / weight.sum()
-        no_seeds = np.zeros(1, np.int64)[:0]  # whose strides, which joblib hashes, survive pickle
+        no_seeds = np.zeros(1, np.int64)[:0]  # joblib hashes strides: these survive pickling
         return cls(no_seeds, n_samples, n_draws, probabilities, **others)
 
     def of_trees(self, seeds: Sequence[int] | np.ndarray) -> Self:
-        """The draws of the last trees, which have these seeds.
+        """The draws of the trees with these seeds; given counts are those of the last trees.
 
         Parameters
         ----------
@@ -112,28 +112,28 @@ class Bootstrap(Draws):
 
     @property
     def is_drawn(self) -> bool:
-        """Are rows drawn, or given? Else every row is in bag once."""
+        """Whether in-bag rows are drawn or given; if not, every row is in bag once."""
         return self.n_draws is not None or self.given is not None
 
     @property
     def is_uniform(self) -> bool:
-        """Is every draw of any row of the table, all equally likely, in a stream?"""
+        """Whether rows are drawn uniformly from the whole table, with replacement, in a stream."""
         is_whole = self.probabilities is self.strata is self.groups is self.given is None
         return self.n_draws is not None and self.replace and is_whole and not self.by_blocks
 
     @property
     def is_plain(self) -> bool:
-        """Is it as many uniform draws with replacement as there are rows?"""
+        """Whether there are as many uniform draws with replacement as rows."""
         return (self.is_uniform or self.by_blocks) and self.n_draws == self.n_samples
 
     @property
     def is_scikit_learns(self) -> bool:
-        """Can scikit-learn make the draws anew from the seeds?"""
+        """Whether scikit-learn can recompute the draws from the seeds."""
         is_whole = self.strata is self.groups is self.given is None
         return self.replace and is_whole and not self.by_blocks
 
     def check(self) -> None:
-        """Check that what is drawn are rows of the table.
+        """Check that only rows of the table are drawn.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class Bootstrap(Draws):
         return np.asarray(self.counts_of([i])[0], np.int64)
 
     def counts_of(self, trees: Sequence[int]) -> Sequence[np.ndarray]:
-        """`counts` of each of some trees, as weights: float64."""
+        """The `counts` of several trees; float64 if draws are uniform."""
         if self.is_uniform:
             return counts_below(self.seeds[trees], self.n_samples, self.n_draws)
         return [super(Bootstrap, self).counts(i) for i in trees]
@@ -166,7 +166,7 @@ class Bootstrap(Draws):
     def draws(self, tree: int) -> np.ndarray:
         """Rows drawn for a tree, in the order of the draws.
 
-        Draws with replacement from the whole table are those of scikit-learn's stream.
+        Draws with replacement from the whole table follow scikit-learn's stream.
 
         Returns
         -------
@@ -209,12 +209,12 @@ class Bootstrap(Draws):
 
     @cached_property
     def _draws_per_stratum(self):
-        """In proportion to the rows."""
+        """Number of draws from each stratum, in proportion to its rows."""
         exact = np.array([len(part) for part in self._strata]) * (self.n_draws / self.n_samples)
         return round_to_sum(exact, self.n_draws)
 
     def require_weight_in_strata(self) -> None:
-        """Refuse strata that have fewer rows with a weight than are drawn from them."""
+        """Raise a ValueError if a stratum has fewer rows with a weight than its draws need."""
         if self.probabilities is None:
             return
         for part, n_draws in zip(self._strata, self._draws_per_stratum, strict=True):
@@ -231,7 +231,7 @@ def _is_count(n):
 
 
 def _require_array(array, kinds, length, end, name):
-    """Refuse what is no array of numbers from 0 up to an end."""
+    """Raise an error unless this is a one-dimensional array of numbers in [0, end)."""
     is_array = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in kinds
     require(is_array and length in (None, len(array)), f"{name} are not those of {length} rows")
     is_in_range = len(array) == 0 or (array.min() >= 0 and array.max() < end)
@@ -239,13 +239,13 @@ def _require_array(array, kinds, length, end, name):
 
 
 def _rows_of_each(labels):
-    """The rows that have label 0, 1, ..., each an ascending array."""
+    """For each label 0, 1, ..., the ascending array of its rows."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.cumsum(np.bincount(labels))[:-1])
 
 
 def round_to_sum(exact: np.ndarray, total: int) -> np.ndarray:
-    """Whole numbers that add up to `total`, as `exact` does: the largest remainders go up."""
+    """Round numbers to integers that sum to `total`, as `exact` does, by largest remainders."""
     rounded = np.floor(exact).astype(int)
     largest = np.argsort(rounded - exact, kind="stable")
     rounded[largest[: total - rounded.sum()]] += 1
@@ -261,19 +261,19 @@ _stream = _Stream()
 
 
 def restart_stream(seed: int) -> np.random.RandomState:
-    """The thread's `RandomState`, as if made by `RandomState(seed)`, 50 times faster."""
+    """The thread's own `RandomState`, seeded: like `RandomState(seed)`, but 50 times faster."""
     _stream.random.seed(seed)
     return _stream.random
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionedBootstrap(Draws):
-    """The rows of trees that were each grown on one part of the table: the others are out of bag.
+    """The draws of trees that were each grown on one part of the table: other rows are out of bag.
 
     Parameters
     ----------
     parts : list of Bootstrap
-        Of each part, with the seeds of its trees.
+        The draws from each part, with the seeds of its trees.
     """
 
     parts: list
@@ -282,7 +282,7 @@ class PartitionedBootstrap(Draws):
 
     @cached_property
     def n_samples(self) -> int:  # type: ignore[override]  # a field elsewhere
-        """Rows of all parts together, in their order."""
+        """Number of rows of all parts together."""
         return sum(part.n_samples for part in self.parts)
 
     def check(self) -> None:
@@ -303,7 +303,7 @@ class PartitionedBootstrap(Draws):
         return np.concatenate([part.seeds for part in self.parts])
 
     def of_trees(self, seeds: Sequence[int] | np.ndarray) -> Self:
-        """See `Bootstrap.of_trees`; only all trees together are known."""
+        """See `Bootstrap.of_trees`; here the seeds must be those of all trees."""
         if not np.array_equal(seeds, self.seeds):
             raise ValueError("These are not the trees that were grown on parts of the table.")
         return self

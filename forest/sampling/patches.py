@@ -1,4 +1,4 @@
-"""The rows and the features that each estimator of a Bagging is fitted on: random patches."""
+"""The rows and features drawn for each estimator of Bagging: random patches."""
 
 from dataclasses import dataclass
 
@@ -11,28 +11,28 @@ from forest.sampling.bootstrap import Bootstrap, Draws, restart_stream
 
 @dataclass(frozen=True, eq=False)
 class Patches(Draws):
-    """The rows and the features that each estimator of a Bagging is fitted on.
+    """The rows and features that each estimator of Bagging is fitted on.
 
-    Random patches (Louppe and Geurts 2012), in scikit-learn's stream: from the seed of an
-    estimator come its features first, then its rows.
+    These random patches (Louppe and Geurts 2012) are drawn as in scikit-learn: a stream from the
+    seed of an estimator gives first its features, then its rows.
 
     Parameters
     ----------
     seeds : ndarray of shape (n_estimators,), int64
     n_samples : int
-        Rows of the training table.
+        Number of rows of the training table.
     n_draws : int
-        Rows drawn per estimator.
+        Number of rows drawn per estimator.
     bootstrap : bool
         Draw rows with replacement.
     n_features : int
-        Features of the training table.
+        Number of features of the training table.
     n_drawn_features : int
-        Features drawn per estimator.
+        Number of features drawn per estimator.
     bootstrap_features : bool
         Draw features with replacement.
     probabilities : ndarray of shape (n_samples,), floating, or None
-        How likely a draw takes each row; None is uniform.
+        Probability of each row at each draw; None is uniform.
     """
 
     seeds: np.ndarray
@@ -46,7 +46,7 @@ class Patches(Draws):
 
     @property
     def takes_all_features(self) -> bool:
-        """Does every estimator get all features, in their order?"""
+        """Whether every estimator gets all features, in their order."""
         return self.n_drawn_features == self.n_features and not self.bootstrap_features
 
     def features(self, i: int) -> np.ndarray:
@@ -74,7 +74,7 @@ class Patches(Draws):
         )
 
     def check(self) -> None:
-        """Check that what is drawn are rows and features of the table; see `Bootstrap.check`."""
+        """Check that only rows and features of the table are drawn; see `Bootstrap.check`."""
         Bootstrap(self.seeds, self.n_samples, self.n_draws, self.probabilities).check()
         Bootstrap(self.seeds, self.n_features, self.n_drawn_features).check()
 

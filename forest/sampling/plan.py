@@ -1,4 +1,4 @@
-"""How a fit is going to draw its rows: what its parameters ask for, checked, as a Bootstrap."""
+"""Check a fit's parameters for drawing rows, and turn them into a Bootstrap."""
 
 from numbers import Integral
 
@@ -10,8 +10,8 @@ from sklearn.utils._missing import is_pandas_na
 from cart.primitives.user_warning import warn_user
 from forest.sampling.bootstrap import Bootstrap
 
-WITHOUT_REPLACEMENT = 0.632  # share of the rows that are drawn so where nothing is said
-_DRAWS_MAX = 2**30  # as many as there may be rows
+WITHOUT_REPLACEMENT = 0.632  # default share of the rows drawn without replacement
+_DRAWS_MAX = 2**30  # the same limit as for rows
 
 
 def plan_bootstrap(
@@ -21,17 +21,17 @@ def plan_bootstrap(
     groups: ArrayLike | None,
     in_bag: ArrayLike | None,
 ) -> Bootstrap:
-    """How a forest is going to draw its rows.
+    """Plan how a forest will draw its rows.
 
     Parameters
     ----------
     forest : estimator
-        With the parameters `bootstrap`, `bootstrap_draw`, `max_samples`, `n_estimators`, `replace`
-        and `stratify`.
+        Its parameters `bootstrap`, `bootstrap_draw`, `max_samples`, `n_estimators`, `replace` and
+        `stratify` are read.
     codes : ndarray of shape (n_samples, n_outputs), float64
         Positions of the classes, for `stratify`.
     weight : ndarray of shape (n_samples,), float64, or None
-        How likely each row is drawn; not all 0.
+        Rows are drawn with probabilities proportional to it; not all 0.
     groups, in_bag : array-like or None
         As given to `fit`.
 
@@ -43,7 +43,7 @@ def plan_bootstrap(
     Raises
     ------
     ValueError
-        If they contradict each other.
+        If the parameters contradict each other.
     """
     n_samples = len(codes)
     named = {
@@ -93,10 +93,10 @@ def plan_bootstrap(
 def draws_as_likely(
     forest: BaseEstimator, groups: ArrayLike | None, in_bag: ArrayLike | None
 ) -> bool:
-    """Are the rows of every class as likely in bag, whatever the classes weigh?
+    """Whether a row's probability of being in bag does not depend on the weight of its class.
 
-    Then priors and losses weigh rows inside the trees. `forest`, `groups` and `in_bag` are those of
-    `plan_bootstrap`.
+    Priors and losses are then weights inside the trees. `forest`, `groups` and `in_bag` are those
+    of `plan_bootstrap`.
     """
     is_keyed = forest.bootstrap_draw == "keyed"
     is_given = groups is not None or in_bag is not None
@@ -104,7 +104,7 @@ def draws_as_likely(
 
 
 def _warn_of_weights_without_effect(weight, strata):
-    """Say that classes are drawn by their rows, where weights differ between classes alone."""
+    """Warn if weights differ only between classes, since stratified draws ignore such weights."""
     if weight is None:
         return
     least, most = np.full(strata.max() + 1, np.inf), np.zeros(strata.max() + 1)
@@ -129,7 +129,7 @@ def _by_blocks(forest, n_samples, wanted):
 
 
 def _check_groups(groups, n_samples):
-    """Groups as 0, 1, ..., and their number."""
+    """Check groups, and return them as 0, 1, ..., with their number."""
     groups = np.asarray(groups)
     if groups.shape != (n_samples,):
         raise ValueError(
@@ -137,7 +137,7 @@ def _check_groups(groups, n_samples):
             f"{groups.shape}."
         )
     is_missing = _is_missing(groups).astype(bool) if groups.dtype == object else groups != groups
-    if is_missing.any():  # which do not sort, so that rows of a group would part
+    if is_missing.any():  # missing values do not sort, which would split groups
         raise ValueError(
             f"groups has {is_missing.sum()} missing value(s), row {is_missing.argmax()} first; "
             "name a group for these rows, or leave them out."
@@ -157,7 +157,7 @@ _is_missing = np.frompyfunc(lambda name: name is None or is_pandas_na(name) or n
 
 
 def _check_in_bag(in_bag, n_trees, n_samples):
-    """Given counts as int64, of the shape that the forest needs."""
+    """Check given in-bag counts, and return them as int64."""
     if n_trees == "auto":
         raise ValueError(
             'in_bag says how many trees there are; set n_estimators to that, not to "auto".'
@@ -186,18 +186,18 @@ def count_draws(
     Parameters
     ----------
     max_samples : None, int or float
-        A number; or a share of n_samples, or of the total weight where there are weights. None:
-        n_samples, or without replacement 0.632 of them, as many as are distinct on average among
-        n_samples draws with replacement.
+        A number; or a share of n_samples, or of the total weight if there are weights (and draws
+        are with replacement). None is n_samples; without replacement it is 0.632 of them, the
+        expected share of distinct rows among n_samples draws with replacement.
     n_samples : int
-        Rows, or groups.
+        Number of rows, or of groups.
     weight : ndarray of shape (n_samples,) or None
     replace : bool
 
     Raises
     ------
     ValueError
-        If more are asked for than can be drawn without replacement, or counted, or True.
+        If `max_samples` is a bool, or more than can be drawn without replacement or counted.
     """
     if isinstance(max_samples, bool):
         raise ValueError(f"max_samples={max_samples} is neither a number of rows nor a share.")

@@ -1,8 +1,8 @@
-"""Row weights of a forest: sample weights and class weights in one.
+"""Row weights of a forest, combined from sample weights and class weights.
 
-With a bootstrap they are the probabilities of the draws, without one the weights inside the
-trees (scikit-learn 1.9). Inside bootstrapped trees rows are weighed by "balanced_subsample" alone,
-and by priors and losses where draws do not go by weights (groups, in_bag, strata, keyed draws).
+With a bootstrap they give the probabilities of the draws; without one they are weights inside the
+trees (scikit-learn 1.9). Inside bootstrapped trees, rows are only weighted by "balanced_subsample",
+and by priors and losses if draws do not go by weights (groups, in_bag, strata, keyed draws).
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ def combine_weights(
     labels: list,
     bootstrap: bool,
 ) -> np.ndarray | None:
-    """Weight of every row, or None where all rows weigh the same.
+    """Combine class weights and sample weights; None if all rows weigh the same.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def combine_weights(
     Raises
     ------
     ValueError
-        If classes are to be balanced of which one has no weight.
+        If classes are to be balanced and one of them has no weight.
     """
     if class_weight is None or (class_weight == "balanced_subsample" and bootstrap):
         return sample_weight
@@ -68,7 +68,7 @@ def _balance(classes, y, sample_weight):
 def balance_subsample(counts: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """In-bag counts of one tree, times the weights that balance the classes among its draws.
 
-    They are those of scikit-learn's `compute_sample_weight`, to the bit.
+    The weights are those of scikit-learn's `compute_sample_weight`, bit for bit.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def balance_subsample(counts: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def in_bag_weight(
     draws: Draws, tree: int, codes: np.ndarray, class_weight: Any, class_factor: np.ndarray | None
 ) -> np.ndarray:
-    """What each row weighs in a tree, out of bag 0.
+    """Weight of each row in a tree; 0 for rows out of bag.
 
     Parameters
     ----------
@@ -100,9 +100,9 @@ def in_bag_weight(
     codes : ndarray of shape (n_samples, n_outputs) or (n_samples,), float64
         Class of every row, or numbers.
     class_weight : dict, list of dict, str or None
-        Of the forest: of interest is "balanced_subsample".
+        The forest's; only "balanced_subsample" matters here.
     class_factor : ndarray of shape (n_classes,), float64, or None
-        What priors and losses make of the weight of each class, where they are not in the draws.
+        Factor of each class's weights for priors and losses, if these are not in the draws.
 
     Returns
     -------
