@@ -1,9 +1,9 @@
-"""The best cut of a node whose rows are known by histograms.
+"""Choose the best cut of a node from the histograms of its rows.
 
-Cells of a histogram stand where a local tree has samples: a cell is a record of its weight and
-class, or of its weight and sums, and a key with its code. So cuts are scanned, and scored, by the
-code that scans samples (`cart.splitting.splitter.scan_cuts`), and come out the same: sums of whole
-numbers do not depend on how many are added at once.
+Cells of a histogram take the place of the samples of a local tree. A cell becomes a record of its
+weight and class, or of its weight and sums, and a key with its code. Cuts are then scanned and
+scored by the code that scans samples (`cart.splitting.splitter.scan_cuts`), with the same result,
+since sums of whole numbers do not depend on the order of addition.
 
     histogram   code 0: 3 of class 0   code 2: 5 of class 0, 1 of class 1     missing: 2 of class 1
     records     [ 3 0 ] [ 5 0 ] [ 1 1 ] [ 2 1 ]                   weight, class
@@ -32,24 +32,25 @@ from cart.table.table import order_codes, same_value
 from forest.partitioned.choice_of_subsets import CellSplitter
 from forest.partitioned.histograms import ClassCells, SumCells, SumsOfCells, write
 
-NOTHING, CUT, MORE = range(3)  # what is found: no cut; one; the node has to see more features
+NOTHING, CUT, MORE = range(3)  # result of a search: no cut; a cut; more features are needed
 
 
 class Chooser(NamedTuple):
-    """What cuts are chosen with."""
+    """What the kernels that choose cuts need: criterion, limits and buffers."""
 
     kind: ClassCells | SumCells
-    context: SearchContext  # of cells; its table has no codes
-    rows: np.ndarray  # (n_cells,) int64: of each record
+    context: SearchContext  # its samples are cells; its table has no codes
+    rows: np.ndarray  # (n_cells,) int64: number of rows of each record
     limits: Limits
     total_weight: float  # of a tree
-    n_numbers: np.ndarray  # (1,) int64: of a cell, without a first row
+    n_numbers: np.ndarray  # (1,) int64: numbers of a cell, without the first row
 
     @classmethod
     def create(cls, plan, table, n_codes, n_numbers, total_weight, step):
-        """For trees to that plan; `step` is the length of a step of targets, None of classes.
+        """Create a Chooser for trees to a plan.
 
-        Codes of a feature are `n_codes` at most, with the missing one, of `n_numbers` each.
+        A feature has at most `n_codes` codes, including the missing one, and `n_numbers` for each.
+        `step` is the length of a step of targets, or None for classes.
         """
         is_class = step is None
         n_cells = n_codes * n_numbers if is_class else n_codes
@@ -72,18 +73,19 @@ class Chooser(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What is found for some nodes, an item each."""
+    """The results of the search for some nodes, one item each."""
 
     found: np.ndarray  # (n,) int8: NOTHING, CUT or MORE
     feature: np.ndarray  # (n,) int32
     left_code: np.ndarray  # (n,) int64: rows with a code up to this one go left
-    right_code: np.ndarray  # (n,) int64: the next; how many there are where only missing go right
+    # (n,) int64: the next code in the node; the number of codes if only missing values go right
+    right_code: np.ndarray
     missing_way: np.ndarray  # (n,) int8: missing values go left (1), right (0), there are none (-1)
-    left: np.ndarray  # (n, n_numbers) int64: the cell of all that go left
+    left: np.ndarray  # (n, n_numbers) int64: the sum of all cells that go left
     impurity: np.ndarray  # (n, 2) float64: of the children
-    # Of splits on categories; without them there is room for none.
+    # For splits on categories; in a table without any, n_codes is 0.
     subset: np.ndarray  # (n, n_codes) uint8: each goes right (1), left (2), is not in the node (0)
-    listed_left: np.ndarray  # (n,) uint8: is the left side the smaller one?
+    listed_left: np.ndarray  # (n,) uint8: whether the left side has fewer rows
 
     @classmethod
     def create(cls, n, n_numbers, n_categories):
@@ -95,7 +97,7 @@ class Choices(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """The best cut so far; `place` says which of the node's histograms it cuts."""
+    """The best cut so far; `place` is the position of its feature among the node's histograms."""
 
     place: int
     p: int
@@ -113,14 +115,15 @@ def choose(chooser, features, keys, own, cells, choices):
     ----------
     chooser : Chooser
     features : ndarray of shape (n, k), int32
-        Whose histograms there are, in the order of each node's draw.
+        Features whose histograms are given, in the order of each node's draw.
     keys : ndarray of shape (n,), uint64
-        Of the draws.
+        Keys of the nodes' draws.
     own : ndarray of shape (n, n_numbers), int64
         All rows of each node in one cell.
     cells : ndarray of shape (n, k, n_codes, n_numbers or more), int64
+        The histograms.
     choices : Choices
-        Is written.
+        Output.
     """
     for i in range(keys.shape[0]):
         _load_criterion(chooser, own[i])
@@ -129,7 +132,7 @@ def choose(chooser, features, keys, own, cells, choices):
 
 @kernel
 def _load_criterion(chooser, own):
-    """Take up a node."""
+    """Load the criterion with a node, of which `own` is the sum of all cells."""
     node = chooser.context.node
     n = write(chooser.kind, own, 0, node, chooser.rows)
     for j in range(n):
@@ -178,7 +181,7 @@ def _choose(chooser, features, key, cells, i, choices):
 
 @kernel
 def _load(chooser, feature, cells):
-    """Make a histogram the node's records, code by code, and keys; missing values stand last."""
+    """Turn a histogram into the node's records and keys, code by code, missing values last."""
     context, n_numbers, missing = chooser.context, chooser.n_numbers[0], cells.shape[0] - 1
     node, column = context.node, context.table.columns[feature]
     lowest, highest, n = -1, 0, 0
@@ -209,8 +212,7 @@ def _load(chooser, feature, cells):
 
 @kernel
 def _search(chooser, codes, place, best):
-    """Search a feature's cuts, with missing values on either side, as
-    `cart.splitting.splitter.BestSplitter` does."""
+    """Search a feature's cuts, with missing values on either side, as `BestSplitter` does."""
     n, n_missing = codes.n, codes.n_missing
     n_known = n - n_missing
     context = chooser.context
@@ -235,7 +237,7 @@ def _search(chooser, codes, place, best):
 
 @inline_kernel
 def _with_enough_rows(chooser, n, first, last):
-    """The positions from `first` to `last` that leave `min_samples_leaf` rows on either side."""
+    """Narrow `first` and `last` to cuts that leave `min_samples_leaf` rows on either side."""
     least, keys = chooser.limits.min_samples_leaf, chooser.context.node.keys
     if least > 1:
         n_rows = 0
@@ -255,7 +257,7 @@ def _with_enough_rows(chooser, n, first, last):
 
 @kernel
 def _write_cut(chooser, feature, cells, best, i, choices):
-    """Write the best cut, unless its decrease of impurity is too small."""
+    """Write the best cut, unless its weighted impurity decrease is too small."""
     table, node, criterion = chooser.context.table, chooser.context.node, chooser.context.criterion
     has_categories = is_categorical(table, table.columns[feature])
     codes = _load(chooser, feature, cells)
@@ -286,7 +288,7 @@ def _write_cut(chooser, feature, cells, best, i, choices):
 
 @kernel
 def _write_left(chooser, cells, best, has_categories, i, choices):
-    """Write the cell of all that go left, and of categories who goes where."""
+    """Write the sum of all cells that go left and, for categories, which of them go where."""
     node, n_known_codes, n_numbers = chooser.context.node, cells.shape[0] - 1, chooser.n_numbers[0]
     n_rows, n_left_rows, at = 0, 0, 0
     for code in range(n_known_codes):
@@ -331,7 +333,7 @@ def child_keys(keys, children):
 
 @entry_kernel
 def first_features(draw, keys, features):
-    """Write the features that every node looks at first, in the order of its draw."""
+    """Write the first features that every node considers, in the order of its draw."""
     n_wanted = features.shape[1]
     for i in range(keys.shape[0]):
         draw.hashes[0] = keys[i]
@@ -343,7 +345,7 @@ def first_features(draw, keys, features):
 
 @entry_kernel
 def impurities(chooser, cells, result):
-    """Write the impurity of nodes whose cells are given, (n, n_numbers)."""
+    """Write the impurity of nodes, given the sum of the cells of each, (n, n_numbers)."""
     node, criterion = chooser.context.node, chooser.context.criterion
     for i in range(cells.shape[0]):
         n = _load_criterion(chooser, cells[i])

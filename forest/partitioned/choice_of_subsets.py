@@ -1,8 +1,9 @@
-"""Splits on subsets of categories, of a node whose rows are known by histograms.
+"""Splits on subsets of categories, chosen from the histograms of a node's rows.
 
 As in `cart.splitting.category_subsets`, categories get places in an order, and the scan searches
-places as if they were ranks. The order of equal categories, and of sums, is that in which a local
-node meets them: by their first row. So a cell has one number more, the largest over partitions:
+places as if they were ranks. A local node orders equal categories, and adds up sums, in the order
+of the categories' first rows. So a cell has one more number, whose maximum is taken over
+partitions:
 
     cells[code]      [ numbers ... | FIRST - row ]        row: the first of the node with this code
 """
@@ -18,18 +19,20 @@ from forest.partitioned.histograms import FIRST
 
 
 def join_cells(one, other):
-    """Cells of two partitions together, where the last number is a first row."""
+    """Join the cells of two partitions, whose last number stands for the first row."""
     both = one + other
     np.maximum(one[..., -1], other[..., -1], out=both[..., -1])
     return both
 
 
 class CellSplitter(NamedTuple):
-    """What `cart.splitting.category_subsets` asks a splitter for, of a node whose samples are
-    cells: records, category by category."""
+    """The splitter that `cart.splitting.category_subsets` needs, for nodes whose samples are cells.
 
-    rows: np.ndarray  # (n_cells,) int64: of each record
-    first: np.ndarray  # (n_codes,) int64: FIRST less the first row of each category of the node
+    The cells are records, category by category.
+    """
+
+    rows: np.ndarray  # (n_cells,) int64: number of rows of each record
+    first: np.ndarray  # (n_codes,) int64: FIRST minus the first row of each category in the node
 
     def find_subsets(self, context, codes):
         n_cells = codes.n - codes.n_missing
@@ -39,8 +42,10 @@ class CellSplitter(NamedTuple):
 
 @kernel
 def _sum_up(splitter, subsets, node, n):
-    """Find a node's categories, in the order of their first rows, and sum up their responses;
-    return how many there are, and how many rows have one."""
+    """Find a node's categories in the order of their first rows, and sum up their responses.
+
+    Returns the number of categories and the number of rows that have one.
+    """
     n_present = 0
     n_rows = 0
     squares = 0.0

@@ -1,4 +1,4 @@
-"""`forest.dask`: forests of tables that no machine holds, on Dask, or out of core."""
+"""`forest.dask`: forests of tables too large for one machine, on Dask or out of core."""
 
 from pathlib import Path
 from typing import Any
@@ -21,58 +21,58 @@ def fit(
     forest: BaseEstimator, X: Any, y: Any, *, sample_weight: Any = None, client: Any = None,
     size: Size = DEFAULT_SIZE, local_directory: str | Path | None = None,
 ) -> BaseEstimator:  # fmt: skip
-    """Fit one forest on a table in partitions: bit for bit that of the whole table.
+    """Fit one forest on a table in partitions: bit for bit the forest of the whole table.
 
-    Trees are those of `forest.fit(X, y)` on one machine, for every way to cut the table, every
-    order in which work is done and every number of workers. In regression the targets are rounded
-    first, so that sums are exact in every order: the forest is that of
-    `forest.fit(X, fixed_point(y))` (see `forest.partitioned.table.targets`), where a tree draws as
-    many rows as there are.
+    The trees are those of `forest.fit(X, y)` on one machine, however the table is partitioned, in
+    whatever order work is done, and for every number of workers. In regression, targets are first
+    rounded so that sums are exact in every order: the forest is that of
+    `forest.fit(X, fixed_point(y))` (see `forest.partitioned.table.targets`), if a tree draws as
+    many rows as the table has.
 
-    Workers keep their partitions as codes, a byte a cell, and read X twice. They add up histograms
-    of the rows in open nodes, whose sums choose the cuts; what is below small nodes is grown by one
-    worker each. For that all processes get all codes, once, where they are few (`held_bytes`), or
-    else those of the nodes' rows.
+    Workers read X twice, and keep their partitions as codes, usually one byte per value. They add
+    up histograms of the rows in open nodes; cuts are chosen from the sums over all partitions.
+    Subtrees of small nodes are grown by a single worker each. For these, all processes get all
+    codes once, if they fit into `Size.held_bytes`, or else only the codes of the nodes' rows.
 
     Parameters
     ----------
     forest : RandomForestClassifier or RandomForestRegressor
-        Unfitted, with `max_bins` and `feature_draw="keyed"`. It is left as it is, but by Ctrl-C.
-        Its `verbose` and `callback` hear of trees as in a local fit, group by group: trees are
-        grown together, as many as take some ten seconds.
+        Unfitted, with `max_bins` and `feature_draw="keyed"`. It is not changed, except after
+        Ctrl-C. Its `verbose` and `callback` report trees as in a local fit, but in groups: trees
+        are grown together, as many as take about ten seconds.
     X : Dask array or dataframe, list of arrays or dataframes, ndarray, or path
-        Partitions of rows, in the order of the rows, and all columns in each. An array (which may
-        be memory-mapped), a file of `numpy.save` or one in the Parquet format, or a folder of such
-        files, is read in pieces.
+        Partitions of rows, in the order of the rows, each with all columns. An array (which may be
+        memory-mapped), a file of `numpy.save` or in the Parquet format, or a folder of such files
+        is read in pieces.
     y : Dask array or series, list of arrays, ndarray, path, or str
-        Partitioned as X. Of a Parquet file the name of a column, which is none of X then.
+        Partitioned as X. For Parquet files, the name of a column, which is then not part of X.
     sample_weight : as y, optional
-        Non-negative: how likely a row is drawn, as locally; with bootstrap=False whole numbers, by
-        which trees weigh rows. All weights are brought to every process, eight bytes a row.
+        Non-negative. With a bootstrap, rows are drawn with probabilities proportional to it, as in
+        a local fit; with bootstrap=False, they must be whole numbers, and are weights inside the
+        trees. All weights are sent to every process, eight bytes per row.
     client : distributed.Client, optional
-        For tables of Dask: the present one unless given. Everything else is worked on by
+        Client for tables of Dask; by default the current one. Other tables are processed by
         `forest.n_jobs` threads of this process.
     size : forest.partitioned.growth.Size, optional
-        How much is done at once, which decides on memory and time, not on the forest.
+        How much is done at once. This affects memory and time, but not the forest.
     local_directory : path, optional
-        Where the places that work on partitions keep codes, in files that go with the fit; in
-        memory unless given.
+        Folder in which workers keep codes, in files that are removed after the fit; by default
+        codes are kept in memory.
 
     Returns
     -------
     estimator
-        A fitted clone of `forest`: an ordinary forest in the process that asked, which holds no
-        rows and needs no cluster to predict or to be saved. So there is no `to_local`.
+        A fitted clone of `forest`: an ordinary forest in the calling process, which holds no rows
+        and needs no cluster to predict or to be saved. Hence there is no `to_local`.
 
     Raises
     ------
     TypeError, ValueError
-        If the forest asks for what partitions cannot do (warm starts, best first growth,
-        constraints), or the partitions do not fit each other: in words, before trees
-        are grown.
+        Before trees are grown: if the forest needs something that partitions do not support (such
+        as warm starts, best first growth or constraints), or if partitions contradict each other.
     KeyboardInterrupt
-        By Ctrl-C. If trees were finished by then `forest` is fitted with them, and a warning says
-        how many; else it is as it was. The workers of Dask have no task of ours left.
+        On Ctrl-C. If trees were finished by then, `forest` itself is fitted with them and a warning
+        says how many; else it is not changed. No task of ours is left on the workers of Dask.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def fit(
 
 
 def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
-    """What a forest predicts for a table of Dask: chunks of it, where the partitions are.
+    """Predict for a table of Dask: each partition on the worker that has it.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     X : dask.array.Array or dask.dataframe.DataFrame
         Partitions may be empty.
     method : {"predict", "predict_proba", "apply"} or another that takes rows
-        Its answer is one array, with a row of each row.
+        It must return one array, with one row per row of X.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     Raises
     ------
     ValueError
-        If the answer is another, as that of "decision_path".
+        If the method returns anything else, as "decision_path" does.
     """
     import dask
     import dask.array as da
@@ -149,13 +149,13 @@ def _answer(X, model, method, empty):
 def open_parts(
     X: Any, y: Any, client: Any, n_jobs: int | None, rows_at_once: int, sample_weight: Any = None
 ) -> tuple:
-    """Where the partitions of a table are worked on, and these, not read yet; see `fit`.
+    """Make the engine for a table and its partitions, without reading these yet; see `fit`.
 
     Returns
     -------
     engine : Engine
     X_parts, y_parts[, weight_parts] : list
-        The last where there are weights.
+        The last only if there are weights.
     """
     engine: Engine
     of_rows = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
@@ -188,7 +188,7 @@ def open_parts(
 
 
 def _refuse_unaligned(X, column, name):
-    """Refuse chunks of which it is known that they differ, before one is made."""
+    """Raise a ValueError if chunks are known to differ in length, before any is computed."""
     rows = [np.array(table.chunks[0], float) for table in (X, column) if hasattr(table, "chunks")]
     if len(rows) == 2 and len(rows[0]) == len(rows[1]):
         differ = np.flatnonzero((rows[0] != rows[1]) & ~np.isnan(rows[0] + rows[1]))

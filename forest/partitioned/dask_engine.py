@@ -1,7 +1,7 @@
-"""Partitions on the workers of Dask: its scheduler places tasks, moves data and replaces workers.
+"""The engine for partitions on workers of Dask, whose scheduler places tasks and moves data.
 
-Every state of a partition is the result of a task, and a function of the state before and of what
-was decided: when a worker is lost, the scheduler makes what it had again on another.
+Every state of a partition is the result of a task, computed from the previous state and from the
+decisions since. If a worker is lost, the scheduler recomputes its results on another one.
 """
 
 from functools import reduce
@@ -14,7 +14,7 @@ from distributed import as_completed
 
 from forest.partitioned.engines import Engine, itself
 
-_FAN_IN = 4  # answers that are joined by one task
+_FAN_IN = 4  # number of answers that one task joins
 
 
 class DaskEngine(Engine):
@@ -29,26 +29,27 @@ class DaskEngine(Engine):
         self._client = client
         threads = client.nthreads()
         self._addresses = list(threads) or [None]
-        self._places: list | None = None  # of the partitions: where they were first worked on
-        self._made: WeakSet = WeakSet()  # futures that somebody still has
+        self._places: list | None = None  # address of the worker that each partition began on
+        self._made: WeakSet = WeakSet()  # futures that are still referenced
         self.n_processes = max(1, len(threads))
         self.n_workers = max(1, sum(threads.values()))
 
     def __exit__(self, *exception):
-        """Let the scheduler forget our tasks, also those that wait or run: the frames of a
-        traceback would keep their futures. What the user has persisted stays, under the same keys.
+        """Release our tasks, even those that wait or run: tracebacks may keep their futures alive.
+
+        What the user has persisted stays, under the same keys.
         """
         for future in list(self._made):
             future.release()
 
     def spread(self, parts):
-        """Handle of delayed objects, or of futures."""
+        """Handle of one delayed object or future per partition."""
         futures = self._client.compute(list(parts))
         self._made.update(futures)
         return futures
 
     def share(self, thing):
-        """A task, which is not lost with a worker, however large what comes with it is."""
+        """Future of the thing, computed by a task, so that it is not lost with a worker."""
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             return self._submit(itself, thing)
 
@@ -78,10 +79,10 @@ class DaskEngine(Engine):
         return total
 
     def hold(self, *handles):
-        """A task for each process, which may run elsewhere if that one is lost.
+        """Bring the parts to each process by a task, which may run elsewhere if that one is lost.
 
-        It takes the parts from tasks that nobody else needs: of those that are needed again Dask
-        would drop what it thinks a spare, be it where the partition is, and send it again.
+        The parts are copied by tasks of their own first. Dask drops what it takes for spare copies
+        of a result, possibly where the partition is, and would have to send them again.
         """
         parts = self.map(_all_of, *handles)
         return [self._submit(itself, parts, at=address) for address in self._addresses]
@@ -97,9 +98,9 @@ class DaskEngine(Engine):
         return self._client.gather(finished)
 
     def _submit(self, function, *arguments, at=None):
-        """A task, for the worker at that address as long as it lives and is not the only busy one.
+        """Submit a task, preferably to the worker at an address.
 
-        Left to itself the scheduler would swap states of partitions between workers.
+        Without a preference, the scheduler would move states of partitions between workers.
         """
         where = {} if at is None else {"workers": [at], "allow_other_workers": True}
         future = self._client.submit(function, *arguments, pure=False, **where)

@@ -1,8 +1,8 @@
-"""Where partitions are worked on: in threads of this process, or by the workers of Dask.
+"""Engines, which work on partitions in threads of this process or on the workers of Dask.
 
-What growth asks of an engine is little. A partition's data stay where they are, behind a handle; a
-function is called on every partition, and makes another handle (`map`) or an answer that is added
-up over partitions (`reduce`); a few rows of each are brought to one place (`collect`).
+Growth needs little of an engine. The data of partitions stay where they are, behind a handle. A
+function is called on every partition and makes another handle (`map`) or an answer, which is added
+up over partitions (`reduce`); or a few rows of each partition are brought to one place (`collect`).
 """
 
 from abc import ABC, abstractmethod
@@ -17,12 +17,14 @@ from cart.jit.interrupts import HeldInterrupts
 
 
 class Engine(ABC):
-    """Works on partitions; a context manager, behind which nothing is left to be worked on.
+    """Works on partitions; a context manager, which leaves no work behind.
 
     Attributes
     ----------
     n_workers : int
-        That work at once; of `n_processes`, each with memory of its own.
+        Number of threads that work at the same time, in all processes.
+    n_processes : int
+        Number of processes, each with memory of its own.
     """
 
     n_workers = 1
@@ -33,7 +35,7 @@ class Engine(ABC):
 
     @abstractmethod
     def __exit__(self, *exception: object) -> None:
-        """Let go of everything that was worked out, or still is."""
+        """Release all results, also of work that is still going on."""
 
     @abstractmethod
     def spread(self, parts: Sequence) -> Any:
@@ -41,54 +43,55 @@ class Engine(ABC):
 
     @abstractmethod
     def share(self, thing: Any) -> Any:
-        """What stands for something large in `common`, so that a place gets it once."""
+        """A stand-in for a large object in `common`, so that each process gets it only once."""
 
     @abstractmethod
     def map(
         self, function: Callable, *handles: Any, common: tuple = (), done: Callable | None = None
     ) -> Any:
-        """A handle of `function(*parts, *common)` of every partition.
+        """A handle of the results of `function(*parts, *common)` for every partition.
 
-        A sequence of what is said of each partition may stand among the handles.
-        With `done`, a callable, it waits for all of them, and calls `done()` after each.
+        A handle may also be a sequence with one item per partition. If `done` is given, `map` waits
+        for all results, and calls `done()` after each.
         """
 
     @abstractmethod
     def reduce(self, function: Callable, join: Callable, *handles_and_common: Any) -> Any:
-        """The answers `function(part, *common)` of all partitions, joined two by two.
+        """The answers `function(*parts, *common)` of all partitions, joined two by two.
 
-        `join` is associative and commutative. The first argument is a handle or a tuple of them,
-        the others are passed on.
+        `join` must be associative and commutative. The first of `handles_and_common` is a handle or
+        a tuple of handles; the others are `common`.
         """
 
     @abstractmethod
     def hold(self, *handles: Any) -> Any:
-        """What `collect` brings to each place once: the parts of some handles, all of them."""
+        """All parts of some handles, brought once to each process, for `collect`."""
 
     @abstractmethod
     def collect(self, function: Callable, finish: Callable, handles: tuple,
                 jobs: Iterable[tuple], held: Any = None) -> Iterable:  # fmt: skip
-        """Of every job (asked, common) `finish([function(*parts, asked) of every partition],
-        *common)`, made in one place, in the order of the jobs.
+        """For every job (asked, common), call `finish(pieces, *common)` in one place.
 
-        With `held` of k handles `finish(the same, [(part of each) of every partition], *common)`.
+        `pieces` has `function(*parts, asked)` of every partition. With `held`, from `hold`,
+        `finish(pieces, held, *common)` is called, where `held` has a tuple of parts for every
+        partition. Results are in the order of the jobs.
         """
 
 
 class LocalEngine(Engine):
-    """Threads of this process.
+    """Works on partitions in threads of this process.
 
     Parameters
     ----------
     n_jobs : int or None
-        joblib's. So many partitions are at work at once, and their answers in memory.
+        As in joblib: the number of partitions worked on at once, whose answers are in memory.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_workers = effective_n_jobs(n_jobs)
 
     def __exit__(self, *exception):
-        """Threads are done when a method returns, and what they found is nobody else's."""
+        """Do nothing: threads have ended when a method returns."""
 
     def spread(self, parts):
         return list(parts)
@@ -124,7 +127,7 @@ class LocalEngine(Engine):
         return self._run(work, list(jobs))
 
     def _run(self, work, items):
-        """The results in order; no more are in memory than there are threads, and one."""
+        """Yield the results in order, of which at most one more than threads is in memory."""
         if self.n_workers == 1 or len(items) < 2:
             yield from map(work, items)
             return
@@ -132,7 +135,7 @@ class LocalEngine(Engine):
             waiting = []
             try:
                 for item in items:
-                    with HeldInterrupts():  # or a thread may start that the pool has not noted
+                    with HeldInterrupts():  # else Ctrl-C may leave a thread unknown to the pool
                         waiting.append(pool.submit(work, item))
                     if len(waiting) > self.n_workers:
                         yield waiting.pop(0).result()
@@ -144,5 +147,5 @@ class LocalEngine(Engine):
 
 
 def itself(thing: Any) -> Any:
-    """The thing that is passed: a task that finds nothing new."""
+    """Return the argument; as a task, this makes a copy of its own of a result."""
     return thing

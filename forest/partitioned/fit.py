@@ -1,4 +1,4 @@
-"""The forest of a table in partitions, which is the forest of the whole table."""
+"""Fit a forest on a table in partitions; it is the forest of the whole table."""
 
 from functools import partial
 from time import perf_counter
@@ -35,7 +35,7 @@ from forest.partitioned.table.weights import BYTES_PER_ROW, total_of_whole, weig
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.plan import plan_bootstrap
 
-_OPEN_BYTES_PER_ROW = 5  # that is in bag: number and weight
+_OPEN_BYTES_PER_ROW = 5  # of an in-bag row: its number and weight
 _CRITERIA = ("gini", "entropy", "log_loss", "squared_error")
 _MOST_CLASSES = 1 << 16
 
@@ -44,21 +44,21 @@ def fit_together(
     forest: BaseEstimator, engine: Engine, X_parts: Any, y_parts: Any, n_parts: int,
     size: Size = DEFAULT_SIZE, folder: str | None = None, weight_parts: Any = None,
 ) -> BaseEstimator:  # fmt: skip
-    """Fit a forest on the partitions of a table, together.
+    """Fit a forest on all partitions of a table together.
 
     Parameters
     ----------
     forest : RandomForestClassifier or RandomForestRegressor
-        Unfitted; with max_bins and feature_draw="keyed". It is left as it is, but by Ctrl-C.
+        Unfitted; with max_bins and feature_draw="keyed". It is not changed, except after Ctrl-C.
     engine : Engine
     X_parts, y_parts : handles
-        Of the partitions of X and y, in the order of the rows.
+        Partitions of X and y, in the order of the rows.
     n_parts : int
     size : Size, optional
     folder : str, optional
-        Where codes are kept, in files; in memory unless given.
+        Folder for files with the codes; by default these are kept in memory.
     weight_parts : handle, optional
-        Of the weights of the rows.
+        Partitions of the weights of the rows.
 
     Returns
     -------
@@ -68,13 +68,14 @@ def fit_together(
     Raises
     ------
     ValueError
-        If the forest asks for what partitions cannot do, or these do not fit each other.
+        If the forest needs something that partitions do not support, or if partitions contradict
+        each other.
     KeyboardInterrupt
-        By Ctrl-C. If trees were finished by then `forest` is fitted with them, and a warning says
+        On Ctrl-C. If trees were finished by then, `forest` is fitted with them, and a warning says
         how many.
     """
     model = clone(forest)
-    model.callback = forest.callback  # a copy would tell a copy of whom it belongs to
+    model.callback = forest.callback  # clone deep-copies a bound method with its object
     refuse_impossible(model, weight_parts is not None)
     kind = partitions.Kind(precision_of(model), is_classifier(model), model.categorical_features)
     with Interruption() as interruption:
@@ -107,7 +108,7 @@ def fit_together(
         model._grown_with = [parameters_of_trees(model)]
         if model.oob_score:
             _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption)
-        if interruption.came or interruption.is_cut:  # nobody will have what is returned
+        if interruption.came or interruption.is_cut:  # KeyboardInterrupt will replace the result
             names = model.get_params(deep=False)
             fitted = {name: value for name, value in vars(model).items() if name not in names}
             forest.__dict__ = {**{name: getattr(forest, name) for name in names}, **fitted}
@@ -115,17 +116,19 @@ def fit_together(
 
 
 def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
-    """What is known of the table, its partitions and its bins, from one reading."""
+    """Read the table once: return what it is like, the spans of its partitions, and its bins."""
     examined = engine.map(partitions.examine, X_parts, y_parts, range(n_parts), common=(kind,))
     look = engine.reduce(partitions.look_of, partitions.join_looks, examined)
-    spans = _describe(model, look)  # which may refuse it
+    spans = _describe(model, look)  # may raise an error
     sorted_parts = engine.map(partitions.sorted_of, examined)
     return look, spans, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
 
 
 def _learn_categories(model, look, kind, bins):
-    """Let the forest know the categories of the whole table: a code each, and no bins. Returns the
-    Kind and the Bins then."""
+    """Store the categories of the whole table in the forest, and return the updated kind and bins.
+
+    Every category has a code of its own, without bins.
+    """
     if kind.categorical_features is None:
         return kind, bins
     encode_categories(model, partitions.join_covers(look.cover), reset=True)
@@ -142,18 +145,18 @@ def _learn_categories(model, look, kind, bins):
 
 
 def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
-    """Refuse a forest that cannot be grown on partitions together, before any work.
+    """Raise an error, before any work, for a forest that cannot be grown on partitions together.
 
     Parameters
     ----------
     forest : estimator
     has_weights : bool, default=False
-        Do rows have weights?
+        Whether rows have weights.
 
     Raises
     ------
     TypeError
-        If it is no forest of ours.
+        If it is not a forest of ours.
     ValueError
     """
     require_forest(forest)
@@ -195,7 +198,7 @@ def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
 
 
 def _describe(model, look):
-    """Let the forest know what its table is like; number, first row and end of every partition."""
+    """Set the forest's attributes of its table; return number, first row and end of partitions."""
     ends = np.cumsum([n for _, n in sorted(look.n_rows)]).tolist()
     if ends[-1] == 0:
         raise ValueError("The partitions have no rows.")
@@ -233,7 +236,7 @@ def _begin(codes, span, in_bag, trees):
 
 
 def _plan_draws(model, engine, n_rows, weight, size):
-    """Let the forest know how its rows are drawn; return what the rows of a tree weigh together."""
+    """Plan the draws of the forest's rows; return the total weight of the rows of a tree."""
     if weight is not None and not _is_held(BYTES_PER_ROW, n_rows, engine, size):
         raise ValueError(
             f"Weights of {n_rows:,} rows are more than {size.held_bytes:,} bytes, which every "
@@ -247,13 +250,15 @@ def _plan_draws(model, engine, n_rows, weight, size):
 
 
 def _is_held(bytes_per_row, n_rows, engine, size):
-    """May every process have something of all rows?"""
+    """Whether every process may hold so many bytes for each row of the table."""
     return bytes_per_row * n_rows <= size.held_bytes or engine.n_processes == 1
 
 
 def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interruption):
-    """The trees, as estimators: a group after the other, of which the callback hears, and may end
-    growth. Ctrl-C costs the group that is grown."""
+    """Grow the trees, as estimators, group after group.
+
+    The callback is called after each group and may end growth. Ctrl-C loses the current group.
+    """
     plan = make_plan(
         model, model._criteria[model.criterion], "best", model._n_samples, model.n_features_in_, 1,
         target.n_values,
@@ -293,9 +298,8 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
 
 
 def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
-    """The out-of-bag score, unless Ctrl-C has come: a terminal sends it to workers as well, and
-    nobody might answer."""
-    voters = as_of_now(model)  # without what in_bag has, which is as long as the table
+    """Compute the out-of-bag score, unless Ctrl-C came: terminals send it to local workers, too."""
+    voters = as_of_now(model)  # without attributes as long as the table, which in_bag has
     nothing = {"_bootstrap": Bootstrap.plain(model._n_samples, None), "_row_weight": None}
     voters.__dict__ = {**vars(model), **nothing}
     common = engine.share(voters), kind, in_bag

@@ -1,11 +1,11 @@
-"""Growth of many trees together, level by level, on a table in partitions.
+"""Grow many trees together, level by level, on a table in partitions.
 
-    every partition     adds up histograms of the open nodes, of the features that they look at
+    every partition     adds up histograms of the open nodes, for the features that they consider
     together            the sums are those of the whole table
     one place           chooses the cuts (`choice`), as the local forest would
     every partition     divides its rows
 
-A node of few rows is grown in one place, with all that is below it (`small_nodes`).
+The subtree of a node of few rows is grown in one place (`small_nodes`).
 """
 
 from typing import Any, NamedTuple
@@ -25,26 +25,26 @@ from forest.partitioned.node_log import Level, make_trees
 from forest.partitioned.open_rows import Fates, divide, gather, list_rows
 from forest.partitioned.small_nodes import grow_below, grow_below_held
 
-# Jobs of small nodes that each worker gets at a level, at least, so that none idles for long. Where
-# processes hold all codes it is one: from a queue Dask would move jobs, and their codes with them.
+# Least number of jobs of small nodes per worker at a level, so that no worker idles for long. If
+# processes hold all codes, there is one each: Dask would move queued jobs, and codes with them.
 _JOBS_PER_WORKER = 4
-_SMALL_ROWS, _SMALL_ROWS_HELD = 1 << 13, 1 << 16
-_LEAST_JOB_ROWS = 1 << 14  # but fewer rows are not worth a job
-_ROWS_LISTED = 8  # in place of one that is sent with its codes
+_SMALL_ROWS, _SMALL_ROWS_HELD = 1 << 13, 1 << 16  # defaults of `Size.small_rows`
+_LEAST_JOB_ROWS = 1 << 14  # fewer rows are not worth a job
+_ROWS_LISTED = 8  # so many rows can be listed for one that is sent with its codes
 
 
 class Size(NamedTuple):
     """How much is done at once."""
 
-    rows_at_once: int = 1 << 20  # of a table that is read in pieces
-    # A node of no more is brought to one place; None: 2**13, or 2**16 where codes need not be sent
-    # with it, since processes hold all of them.
+    rows_at_once: int = 1 << 20  # rows per piece of a table that is read in pieces
+    # Nodes with at most so many rows are brought to one place. None: 2**13 rows, or 2**16 if every
+    # process holds all codes, so that they need not be sent.
     small_rows: int | None = None
-    histogram_bytes: int = 1 << 27  # of all nodes that are counted at once
-    job_rows: int = 1 << 20  # of small nodes that are grown in one job, about, at most
-    held_bytes: int = 1 << 30  # of all codes and targets, which every process gets if they are less
-    open_bytes: int = 1 << 30  # of in-bag rows of trees that are grown together, in each process
-    # Trees that are grown together; None: as many as memory allows and take some ten seconds.
+    histogram_bytes: int = 1 << 27  # size of the histograms of all nodes counted at once
+    job_rows: int = 1 << 20  # approximate limit of the rows of small nodes grown in one job
+    held_bytes: int = 1 << 30  # every process gets all codes and targets if these are not larger
+    open_bytes: int = 1 << 30  # in each process, for in-bag rows of trees grown together
+    # Trees grown together. None: as many as memory allows and take about ten seconds.
     trees_at_once: int | None = None
 
 
@@ -58,12 +58,12 @@ class PartitionedTable(NamedTuple):
     codes: Any  # handle of the codes, see `forest.partitioned.histograms.count`
     targets: Any  # handle of ClassTargets or NumberTargets
     table: Table | CategoricalTable  # complete; without codes
-    step: float | None  # the length of a step of targets; None of classes
-    held: Any = None  # codes and targets in every place; None: rows are sent for every tree
+    step: float | None  # the length of a step of targets; None for classes
+    held: Any = None  # all codes and targets in every process; None: rows are sent for every tree
 
     @property
     def n_codes(self):
-        """Codes of a feature at most, with the missing one."""
+        """Largest number of codes of a feature, including the missing one."""
         return int(np.diff(self.table.level_start).max()) + 1
 
 
@@ -79,11 +79,11 @@ def grow_together(
     opened : handle of OpenRows
         The roots of the trees.
     plan : Plan
-        With keyed draws, and no limit of leaves.
+        With keyed draws, and without `max_leaf_nodes`.
     seeds : ndarray of shape (n_trees,), int64
-        Of the draws.
+        Seeds of the draws.
     total_weight : float
-        Of the in-bag rows of a tree.
+        Total weight of the in-bag rows of a tree.
     size : Size
 
     Returns
@@ -106,7 +106,7 @@ def grow_together(
 
 
 class _Growth:
-    """What stays the same from level to level."""
+    """Grows trees level by level; holds what stays the same from level to level."""
 
     def __init__(self, data, plan, total_weight, size):
         self._data = data
@@ -124,7 +124,7 @@ class _Growth:
         self._total_weight = self._chooser.total_weight
 
     def roots(self, opened, seeds):
-        """The roots, as a Level."""
+        """The Level of the roots."""
         data = self._data
         cells = data.engine.reduce(count_roots, np.add, (data.targets, opened), self._n_numbers)
         keys = np.empty(len(seeds), np.uint64)
@@ -140,14 +140,14 @@ class _Growth:
         ----------
         level : Level
         segments : ndarray of shape (n_segments,), int
-            Which nodes of the level are open, in the order of the segments.
+            The open nodes of the level, in the order of the segments.
         opened : handle of OpenRows
 
         Returns
         -------
         children : Level or None
         is_open : ndarray of shape (n_children,), bool
-            Which of them are open.
+            Which of the children are open.
         """
         is_small = level.n_rows[segments] <= self._small_rows
         self._grow_small(level, segments, np.flatnonzero(is_small), opened)
@@ -163,7 +163,7 @@ class _Growth:
         return children, children.may_split(self._limits)
 
     def divide(self, level, segments, opened, is_open):
-        """The open rows of the children."""
+        """Handle of the open rows of the children."""
         data = self._data
         feature = np.where(level.child[segments] >= 0, level.feature[segments], -1)
         stays = np.zeros((len(segments), 2), bool)
@@ -180,18 +180,18 @@ class _Growth:
         return choice.Choices.create(n, self._n_numbers, n_categories)
 
     def _choose(self, opened, segments, keys, own):
-        """Choices for the nodes of some segments, which have these keys and cells."""
+        """Choose cuts for the nodes of some segments, given their keys and sums of cells."""
         choices = self._create_choices(len(keys))
         n_features = len(self._plan.hashed_names)
         few = min(self._limits.max_features, n_features)
         todo = np.arange(len(keys))
         for n_wanted in (few, n_features):
             self._choose_among(opened, segments, keys, own, todo, n_wanted, choices)
-            todo = np.flatnonzero(choices.found == choice.MORE)  # of constant features only
+            todo = np.flatnonzero(choices.found == choice.MORE)  # the first ones were constant
         return choices
 
     def _choose_among(self, opened, segments, keys, own, todo, n_wanted, choices):
-        """Let nodes `todo` look at so many features."""
+        """Search the nodes `todo` for their best cuts among their first `n_wanted` features."""
         data = self._data
         shape = data.n_codes, self._n_numbers + self._keeps_first
         join = join_cells if self._keeps_first else np.add
@@ -208,12 +208,12 @@ class _Growth:
                 array[some] = mine
 
     def _grow_small(self, level, segments, small, opened):
-        """Grow what is below the small ones among the segments."""
+        """Grow the subtrees of the small nodes among the segments."""
         data = self._data
         if len(small) == 0:
             return
         sizes = level.n_rows[segments[small]]
-        # Each job grows some of them, of about as many rows.
+        # Jobs get consecutive nodes with about equally many rows in total.
         n_jobs = data.engine.n_workers * (1 if self._is_held_apart else _JOBS_PER_WORKER)
         most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
         rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))

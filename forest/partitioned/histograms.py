@@ -1,13 +1,13 @@
-"""Histograms of open nodes: what a partition adds up, and what is added up over partitions.
+"""Histograms of open nodes, which partitions compute and which are added up over partitions.
 
-A node looks at a few features. Of each, the rows of the node that have a code are added up in the
-cells of that code, in whole numbers, which add up to the same in every order:
+A node considers a few features. For each feature and code, the rows of the node with that code are
+added up in cells of whole numbers, whose sums are the same in every order:
 
     classes    cells[code, c] = rows << 32 | weight         of class c
     numbers    cells[code]    = [ rows << 32 | weight, sum of w q, sum of w q * q ]
 
 q are targets in whole steps, see `forest.partitioned.table.targets`. The last code is that of
-missing values. Where there are categories, a cell has one number more, see
+missing values. With categories, a cell has one more number, see
 `forest.partitioned.choice_of_subsets`. Criteria read cells as records:
 
     classes    a record of each class: weight, class
@@ -23,9 +23,9 @@ from cart.primitives.sort_keys import record_of
 from cart.splitting.criterion import Side
 from cart.splitting.mean_criteria import SquaredError
 
-ROW = 1 << 32  # of a word of rows and weight
-WEIGHT = ROW - 1
-FIRST = 1 << 62  # less the number of a row: the first of several is the largest
+ROW = 1 << 32  # one row, in a word of rows and weight
+WEIGHT = ROW - 1  # mask of the weight in such a word
+FIRST = 1 << 62  # FIRST - row is largest for the first of several rows
 
 
 class ClassTargets(NamedTuple):
@@ -51,37 +51,37 @@ class NumberTargets(NamedTuple):
 
 @dispatch
 def add(targets, cells, row, weight):
-    """Add a row with that weight to the cells of a code."""
+    """Add a row with its weight to the cells of a code."""
 
 
 class OpenRows(NamedTuple):
-    """The in-bag rows of a partition, in the open nodes of all trees: segment after segment.
+    """The in-bag rows of a partition in the open nodes of all trees, segment after segment.
 
-    A segment's rows ascend.
+    The rows of a segment ascend.
     """
 
-    rows: np.ndarray  # (n,) uint32: of the partition
+    rows: np.ndarray  # (n,) uint32: row numbers in the partition
     weight: np.ndarray  # (n,) uint8, uint16 or uint32: how often each is in bag
-    start: np.ndarray  # (n_segments + 1,) int64: segment s owns rows[start[s]:start[s + 1]]
-    first_row: int  # of the partition in the whole table
+    start: np.ndarray  # (n_segments + 1,) int64: segment s has rows[start[s]:start[s + 1]]
+    first_row: int  # the number of the partition's first row in the whole table
 
 
 class Request(NamedTuple):
-    """Which histograms are asked for."""
+    """Which histograms are to be computed."""
 
     segments: np.ndarray  # (n,) int64
-    features: np.ndarray  # (n, k) int32: that the node of each looks at, in its order
-    shape: tuple  # codes of a feature at most, with the missing one; numbers of a code
-    keeps_first: bool  # is the last of these numbers about the first row?
+    features: np.ndarray  # (n, k) int32: features that each node considers, in its order
+    shape: tuple  # most codes of a feature, including the missing one; numbers of a code
+    keeps_first: bool  # whether the last of these numbers stands for the first row
 
 
 def count(codes, targets, opened, request):
-    """Histograms of a partition.
+    """Compute histograms of a partition.
 
     Parameters
     ----------
     codes : ndarray of shape (n_features, n_rows), uint8, uint16 or uint32
-        The highest number of the type is a missing value.
+        The highest number of the dtype is a missing value.
     targets : ClassTargets or NumberTargets
     opened : OpenRows
     request : Request
@@ -115,7 +115,7 @@ def _count(codes, targets, opened, request, cells):
 
 
 def count_roots(targets, opened, n_numbers):
-    """Rows, weights and sums of every segment of a partition: a cell of each.
+    """Add up all rows of every segment of a partition in one cell.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def _count_roots(targets, opened, cells):
 
 
 class SumsOfCells(SquaredError):
-    """The squared error of cells: records are weights, sums of targets and of their squares."""
+    """Squared error for cells: records are weights, sums of targets and sums of their squares."""
 
     __slots__ = ()
 
@@ -166,7 +166,7 @@ class SumsOfCells(SquaredError):
 class ClassCells(NamedTuple):
     """Cells of class counts."""
 
-    name: int = 0  # numba wants a field
+    name: int = 0  # numba needs at least one field
 
     def write(self, numbers, first, node, rows):
         end = first
@@ -180,7 +180,7 @@ class ClassCells(NamedTuple):
 
 
 class SumCells(NamedTuple):
-    """Cells of sums, in steps of that length."""
+    """Cells of sums of targets in steps of a given length."""
 
     step: float
 
@@ -196,4 +196,4 @@ class SumCells(NamedTuple):
 
 @dispatch
 def write(kind, numbers, first, node, rows):
-    """Write the records of a code from `first` on, and how many rows each is of; return the end."""
+    """Write the records of a code from `first` on, and the rows of each; return the end."""

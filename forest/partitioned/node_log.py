@@ -1,7 +1,7 @@
-"""The nodes of all trees as they are decided, level by level; in the end, trees.
+"""Record the nodes of all trees, level by level, and make trees of them in the end.
 
-A node is known by its cell (see `forest.partitioned.histograms`): its rows, weights and sums. What
-is below a small node was grown elsewhere, as a tree of its own, and is put in its place.
+The rows, weight and sums of a node are in its cell (see `forest.partitioned.histograms`). The
+subtree of a small node was grown elsewhere, as a tree of its own, and is inserted in its place.
 """
 
 from dataclasses import dataclass
@@ -25,24 +25,24 @@ _RIGHT, _LEFT = 1, 2  # sides of categories, see `forest.partitioned.choice.Choi
 
 @dataclass
 class Level:
-    """Nodes of one depth, of all trees, an item each."""
+    """The nodes of all trees at one depth, one item each."""
 
     depth: int
     tree: np.ndarray  # (n,) int64
-    key: np.ndarray  # (n,) uint64: of the draws
+    key: np.ndarray  # (n,) uint64: key of the node's draws
     cells: np.ndarray  # (n, n_numbers) int64
     impurity: np.ndarray  # (n,) float64
     is_class: bool
 
     def __post_init__(self):
-        """What is decided of them."""
+        """Create the arrays for decisions about the nodes."""
         n = len(self.key)
         self.feature = np.full(n, UNDEFINED, np.int32)  # UNDEFINED in leaves
         self.cut = np.zeros(n, np.uint64)  # see `cart.table.thresholds`
         self.missing_left = np.zeros(n, np.uint8)
-        self.child = np.full(n, -1)  # item of the left one in the next level
-        self.below: dict = {}  # Tree of each small node
-        self.subset: dict = {}  # of nodes split on categories: see `Choices`
+        self.child = np.full(n, -1)  # item of the left child in the next level; -1 without split
+        self.below: dict = {}  # item of a small node -> Tree
+        self.subset: dict = {}  # item of a node split on categories -> see `Choices`
         self.listed_left = np.zeros(n, np.uint8)
 
     @property
@@ -58,8 +58,7 @@ class Level:
         return (words & WEIGHT).sum(axis=1).astype(np.float64)
 
     def may_split(self, limits):
-        """Do the limits, and its impurity, let a node be split? See
-        `cart.growth.frontier.may_split`."""
+        """Whether limits and impurity permit a split; as `cart.growth.frontier.may_split`."""
         n = self.n_rows
         return ~(
             (self.depth >= limits.max_depth)
@@ -70,20 +69,20 @@ class Level:
         )
 
     def split(self, items: np.ndarray, choices: Choices, keys: np.ndarray) -> "Level":
-        """Split nodes where a cut was found.
+        """Split the nodes for which a cut was found.
 
         Parameters
         ----------
         items : ndarray of shape (n_chosen,), int
         choices : Choices
-            Of these.
+            Results of the search for these items.
         keys : ndarray of shape (n_cut, 2), uint64
-            Of the children.
+            Keys of the children.
 
         Returns
         -------
         Level
-            The children, left and right one after the other.
+            The children: left, right, left, right, ...
         """
         is_cut = choices.found == CUT
         items, choices = items[is_cut], Choices(*(array[is_cut] for array in choices))
@@ -108,7 +107,7 @@ class Level:
         return children
 
     def subsets_of(self, items):
-        """Which categories go left at some nodes, and which of these subsets each has."""
+        """The subsets of categories that go left at some nodes, and each node's subset (or -1)."""
         known = [self.subset.get(item) for item in items.tolist()]
         given = [subset for subset in known if subset is not None]
         goes_left = np.array(given or np.empty((0, 0))) == _LEFT
@@ -120,7 +119,7 @@ class Level:
 def make_trees(
     levels: list[Level], plan: Plan, table: Table | CategoricalTable, step: float | None
 ) -> list[Tree]:
-    """The trees of a log.
+    """Make trees of their levels.
 
     Parameters
     ----------
@@ -129,7 +128,7 @@ def make_trees(
     table : Table or CategoricalTable
         Complete; without codes.
     step : float or None
-        The length of a step of targets; None of classes.
+        The length of a step of targets; None for classes.
 
     Returns
     -------
@@ -159,7 +158,7 @@ def make_trees(
 
 
 def _subtree_sizes(levels):
-    """How many nodes there are in the subtree of each node, level by level."""
+    """Number of nodes in the subtree of each node, level by level."""
     sizes: list[np.ndarray] = []
     for level in reversed(levels):
         size = np.ones(len(level.key), np.int64)
@@ -201,7 +200,7 @@ def _write_level(trees, level, number, following, table, step):
         nodes.weighted_n_node_samples[at] = weight[mine]
         nodes.missing_go_to_left[at] = level.missing_left[mine]
         nodes.value[at, 0] = value[mine]
-    for item, tree in level.below.items():  # what was grown below a small node, in its place
+    for item, tree in level.below.items():  # insert the subtrees of small nodes
         nodes, first = trees[level.tree[item]], int(number[item])
         span = slice(first, first + tree.node_count)
         for mine, theirs in zip(nodes, tree.nodes, strict=True):
@@ -214,7 +213,7 @@ def _join_categories(levels, numbers, trees):
     """The Categories of every tree."""
     sizes = [np.zeros(len(nodes.feature), np.int64) for nodes in trees]
     flags = [np.zeros(len(nodes.feature), np.uint8) for nodes in trees]
-    lists: list[list] = [[] for _ in trees]  # of node numbers, and what they list
+    lists: list[list] = [[] for _ in trees]  # pairs of a node number and its listed categories
     for level, number in zip(levels, numbers, strict=True):
         for item, subset in level.subset.items():
             t, at = level.tree[item], number[item]

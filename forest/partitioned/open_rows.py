@@ -1,10 +1,10 @@
-"""Which rows of a partition are in which open node: begun from in-bag counts, divided by cuts.
+"""The rows of a partition in each open node: begun from in-bag counts, divided by cuts.
 
     rows    [ 0 2 3 7 | 1 2 | 0 4 5 6 ]      segments 0, 1, 2: open nodes of any trees
     split     yes       no    yes, and its right child is a leaf
     rows    [ 0 7 | 2 3 | 4 5 ]              the segments after: left, right, left
 
-Nothing is changed in place: what a lost worker had can be made again, step by step.
+Nothing is changed in place, so that what a lost worker had can be recomputed step by step.
 """
 
 from typing import NamedTuple
@@ -18,12 +18,12 @@ from forest.partitioned.histograms import OpenRows
 class Fates(NamedTuple):
     """What becomes of the segments."""
 
-    feature: np.ndarray  # (n_segments,) int32: that it is split on; negative: nobody needs it more
+    feature: np.ndarray  # (n_segments,) int32: feature of the split; negative: drop the segment
     left_code: np.ndarray  # (n_segments,) int64: rows with a code up to this one go left
-    missing_left: np.ndarray  # (n_segments,) bool: and those without a value
-    is_open: np.ndarray  # (n_segments, 2) bool: does the left, the right child stay?
+    missing_left: np.ndarray  # (n_segments,) bool: whether rows without a value go left
+    is_open: np.ndarray  # (n_segments, 2) bool: whether the left and the right child are kept
     goes_left: np.ndarray  # (n_subsets, n_codes) uint8: which categories go left
-    subset: np.ndarray  # (n_segments,) int32: which of these says so; -1: the codes
+    subset: np.ndarray  # (n_segments,) int32: row of `goes_left`; -1: split by left_code
 
 
 def begin(counts, first_row):
@@ -34,7 +34,7 @@ def begin(counts, first_row):
     counts : iterable of ndarray of shape (n_rows,), int
         How often each row of the partition is in bag, tree after tree.
     first_row : int
-        Of the partition in the whole table.
+        The number of the partition's first row in the whole table.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def begin(counts, first_row):
 
 
 def divide(codes, opened, fates):
-    """The open rows after a level was decided.
+    """Divide the open rows by the decisions about a level.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _divide(codes, opened, fates, after, spare):
 
 
 class NodeRows(NamedTuple):
-    """Rows of some nodes, with all that is known of them."""
+    """The rows of some nodes, with their codes, targets and weights."""
 
     codes: np.ndarray  # (n_features, n)
     targets: np.ndarray  # (n,): classes, or whole steps
@@ -123,19 +123,22 @@ class NodeRows(NamedTuple):
 
 
 class RowLists(NamedTuple):
-    """Which rows of a partition are in some nodes: each by its distance from the one before, in a
-    byte, and how often they are in bag, in four bits; what is more than that stands beside it."""
+    """The rows of a partition in some nodes, compressed.
 
-    first: np.ndarray  # (n_nodes,) int64: the first row of each node; 0 where there is none
-    steps: np.ndarray  # (n,) uint8; 0 at the first row of a node, _FAR where it is among `far`
+    A row is stored as its distance from the previous one, in a byte; how often it is in bag, in
+    four bits. Larger numbers are stored separately.
+    """
+
+    first: np.ndarray  # (n_nodes,) int64: the first row of each node; 0 if it has none
+    steps: np.ndarray  # (n,) uint8: 0 at the first row of a node, _FAR if the step is in `far`
     far: np.ndarray  # uint32: steps from _FAR on
-    weights: np.ndarray  # (n + 1) // 2 of uint8: of two rows, or _MANY
+    weights: np.ndarray  # (n + 1) // 2 of uint8: two rows each; _MANY if the weight is in `many`
     many: np.ndarray  # weights from _MANY on
     start: np.ndarray  # (n_nodes + 1,) int64
 
     @property
     def rows(self):
-        """Their numbers, (n,) int64."""
+        """Row numbers, (n,) int64."""
         steps = self.steps.astype(np.int64)
         steps[self.steps == _FAR] = self.far
         walked = np.concatenate(([0], np.cumsum(steps)))
@@ -156,7 +159,7 @@ _FAR, _MANY = 255, 15
 
 
 def list_rows(opened, segments):
-    """Which rows are in some segments of a partition, in few bytes.
+    """List the rows in some segments of a partition, in few bytes.
 
     Parameters
     ----------
@@ -186,12 +189,12 @@ def list_rows(opened, segments):
 
 
 def take_rows(codes, targets, rows, weight, start):
-    """All that is known of rows of a partition, by their numbers, as NodeRows."""
+    """The NodeRows of a partition's rows, given their numbers, weights and nodes' starts."""
     return NodeRows(codes.take(rows, axis=1), targets[0][rows], weight, start)
 
 
 def gather(codes, targets, opened, segments):
-    """The rows of some segments of a partition, to be sent to another place.
+    """Gather the rows of some segments of a partition, to be sent elsewhere.
 
     Parameters
     ----------

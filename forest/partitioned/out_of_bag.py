@@ -1,4 +1,4 @@
-"""The out-of-bag score of a forest over partitions: each judges its rows, X stays where it is."""
+"""The out-of-bag score of a forest over partitions, each of which judges its rows in place."""
 
 from typing import Any, NamedTuple
 
@@ -12,16 +12,16 @@ from forest.voting.out_of_bag import outputs_out_of_bag, vote_out_of_bag
 
 
 class Judged(NamedTuple):
-    """What out-of-bag votes are worth, over some rows."""
+    """Sums over rows from which the score of out-of-bag votes follows."""
 
     n_rows: int
-    n_known: int  # rows that were ever out of bag; the rest is over these
-    loss: float  # wrong ones, or the sum of squared errors
+    n_known: int  # rows that were ever out of bag; the following fields are about these
+    loss: float  # number of wrong votes, or the sum of squared errors
     mean: float  # of the target, in regression
-    spread: float  # sum of squared deviations from the mean
+    spread: float  # sum of squared deviations of the target from the mean
 
     def join(self, other: "Judged") -> "Judged":
-        """What they are worth over the rows of both (Chan, Golub and LeVeque 1979)."""
+        """Join the sums over two sets of rows (Chan, Golub and LeVeque 1979)."""
         n = self.n_known + other.n_known
         share = other.n_known / n if n else 0.0
         step = other.mean - self.mean
@@ -31,7 +31,7 @@ class Judged(NamedTuple):
         )  # fmt: skip
 
     def score(self, has_classes: bool) -> float:
-        """Accuracy or R2; nan where it is not known.
+        """Accuracy or R2; nan if too few rows were out of bag.
 
         Warns
         -----
@@ -48,7 +48,7 @@ class Judged(NamedTuple):
         if not has_classes and self.spread == 0.0:  # as scikit-learn's r2_score
             return float(self.loss == 0.0)
         total = self.n_known if has_classes else self.spread
-        # Of classes a ratio of whole numbers, rounded once, as that of one machine.
+        # Accuracy is a ratio of whole numbers, rounded once, as on one machine.
         return (total - self.loss) / total if has_classes else 1.0 - self.loss / total
 
 
@@ -63,7 +63,7 @@ def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind, in_bag:
     model : fitted forest of the whole table, of one output
     kind : Kind
     in_bag : InBag
-        Of its trees.
+        In-bag counts of its trees.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Small nodes: their rows come to one place, which grows what is below them as one machine does."""
+"""Small nodes: their rows are brought to one place, where their subtrees are grown as locally."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,26 +12,26 @@ from cart.table.ranking import MISSING
 from cart.tree.tree import Tree
 from forest.partitioned.open_rows import NodeRows, RowLists, take_rows
 
-_ROWS_TAKEN = 1 << 18  # rows whose codes are taken at once, about, where those of all rows are
+_ROWS_TAKEN = 1 << 18  # approximate number of rows whose codes are taken at once from held ones
 
 
 def grow_below(
     pieces: Sequence[NodeRows], origins: Sequence[Origin], plan: Plan, table: Any,
     step: float | None,
 ) -> list[Tree]:  # fmt: skip
-    """Grow what is below some nodes.
+    """Grow the subtrees of some nodes.
 
     Parameters
     ----------
     pieces : sequence of NodeRows
-        Of every partition, in the order of the rows.
+        The nodes' rows in every partition, in the order of the rows.
     origins : sequence of Origin
         The nodes.
     plan : Plan
     table : Table or CategoricalTable
         Complete; without codes.
     step : float or None
-        The length of a step of targets; None of classes.
+        The length of a step of targets; None for classes.
 
     Returns
     -------
@@ -56,14 +56,14 @@ def grow_below(
 def grow_below_held(
     lists: Sequence[RowLists], held: Sequence[tuple], origins: Sequence[Origin], *more: Any
 ) -> list[Tree]:
-    """Grow what is below some nodes where the codes of all rows are.
+    """Grow the subtrees of some nodes in a process that holds the codes of all rows.
 
     Parameters
     ----------
     lists : sequence of RowLists
-        Of every partition.
+        The nodes' rows in every partition.
     held : sequence of (codes, targets)
-        Of every partition.
+        The codes and targets of every partition.
     origins : sequence of Origin
         The nodes.
     *more
@@ -87,7 +87,7 @@ def grow_below_held(
 
 
 def _wide(codes):
-    """Codes as the general path takes them."""
+    """Codes as uint32, as the general path takes them."""
     missing = np.iinfo(codes.dtype).max
     wide = codes.astype(np.uint32, order="C")
     if codes.dtype != np.uint32:

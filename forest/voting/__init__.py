@@ -1,1 +1,1 @@
-"""How the outputs of many estimators become one, in and out of bag."""
+"""Voting: combining the outputs of many estimators into one, in bag and out of bag."""

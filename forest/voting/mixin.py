@@ -1,4 +1,4 @@
-"""Base of ensembles: voting rules, and what these learn from out-of-bag predictions."""
+"""Mixin of ensembles: voting rules, and what they learn from out-of-bag predictions."""
 
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
@@ -19,15 +19,15 @@ VOTING_CONSTRAINTS = {
 
 
 class VotingMixin:
-    """Of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
+    """Mixin of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
 
     @property
     def _learns_to_vote(self):
-        """Do the votes depend on what the models say of rows that they have not seen?"""
+        """Whether the voting rule depends on the models' out-of-bag outputs."""
         return self.voting == "stacked" or RULES[self.voting].is_weighted
 
     def _refuse_impossible_votes(self):
-        """Refuse scores and rules that have nothing to learn from, or nothing to count."""
+        """Raise a ValueError for a score or rule that other parameters make impossible."""
         if self.oob_score and not self.bootstrap:
             raise ValueError(
                 "Out of bag estimation only available if bootstrap=True. Or set oob_score=False."
@@ -49,10 +49,10 @@ class VotingMixin:
             )
 
     def _votes_out_of_bag(self, answers, n_models, target, seed, groups=None):
-        """The OutOfBagVotes of the models, and the Stack that is trained on them, or None.
+        """The OutOfBagVotes of the models, and the Stack that was trained on them, or None.
 
-        `answers` and `groups` as `forest.voting.out_of_bag.vote_out_of_bag` takes them; `seed` is
-        that of the folds that judge a stack.
+        `answers` and `groups` are those of `forest.voting.out_of_bag.vote_out_of_bag`; `seed` is
+        for the folds by which a stack is cross-fitted.
         """
         n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
         if self.voting != "stacked":
@@ -66,16 +66,15 @@ class VotingMixin:
         )
 
     def _keep_out_of_bag(self, votes):
-        """Keep the out-of-bag votes as attribute and return what they predict; here of numbers."""
+        """Keep the out-of-bag votes as an attribute, and return the predictions; for regressors."""
         values = votes.values[:, :, 0]
         self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
         return self.oob_prediction_
 
     def _learn_or_forget(self, X, target, truth, is_scored, interruption):
-        """Keep what decides later votes and, with `is_scored`, the out-of-bag votes and score.
+        """Keep what the voting rule learns and, with `is_scored`, the out-of-bag votes and score.
 
-        To be called by `fit`, on its table. `truth` is what the votes are scored against. By Ctrl-C
-        nothing is known out of bag.
+        Called by `fit` on its table. Votes are scored against `truth`. On Ctrl-C, nothing is kept.
         """
 
         def learn():
@@ -110,7 +109,7 @@ class VotingMixin:
         return combine(outputs, self.voting, learnt)
 
     def _learnt(self):
-        """What the rule has learnt: a Stack, or the weights of the models; None of others."""
+        """What the rule has learnt: a Stack, or weights of models; None for other rules."""
         if not self._learns_to_vote:
             return None
         learnt = "_stack" if self.voting == "stacked" else "estimator_weights_"

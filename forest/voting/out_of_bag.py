@@ -1,4 +1,4 @@
-"""Out-of-bag predictions: votes of models on rows that they were not fitted on, losses, scores."""
+"""Out-of-bag predictions: votes of models on rows they were not fitted on, losses and scores."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,32 +24,33 @@ NO_ROW = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutOfBag:
-    """How a forest does on its own training table, every row judged by trees that have not seen it.
+    """Out-of-bag predictions of a forest on its training table, with losses and scores.
 
-    From the method `out_of_bag` of a fitted forest.
+    It is returned by the method `out_of_bag` of a fitted forest or Bagging.
 
     Attributes
     ----------
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        What was to be predicted.
+        The target, as it was given.
     truth : ndarray of shape (n_samples, n_outputs), float64
-        The same as positions of the classes, or numbers.
+        The target as positions of the classes, or as numbers.
     values : ndarray of shape (n_samples, n_outputs, n_values), float64
-        Class shares, or numbers; nan in rows that were never out of bag.
+        Predicted class shares, or numbers; nan for rows that were never out of bag.
     counts : ndarray of shape (n_samples,), int64
-        For how many trees each row was out of bag.
+        Number of trees for which each row was out of bag.
     classes : list of ndarray, one per output, or None
+        Labels; None in regression.
     tree_scores : ndarray of shape (n_trees,), float64
-        Accuracy or R2 of each tree on its out-of-bag rows, the mean over outputs; nan where it
-        has none.
+        Accuracy or R2 of each tree on its out-of-bag rows, averaged over outputs; nan if it has no
+        such rows.
     curve : ndarray of shape (n_trees,), float64
         `loss` of the first 1, 2, ... trees, over the rows that were out of bag for any of them;
         nan for voting="stacked", which would need a meta-learner for every number of trees.
     costs : ndarray of shape (n_classes, n_classes), or None
-        The loss matrix that the forest was fitted with: shares are the true ones then, and
-        predictions the classes of least expected loss, as of the forest.
+        The loss matrix that the forest was fitted with. Shares are then the true ones, and
+        predictions are the classes of least expected loss, as the forest's are.
     groups : ndarray of shape (n_samples,), or None
-        Rows that the forest draws together: in standard errors a group counts as one.
+        Groups of rows that the forest draws together; standard errors count a group as one unit.
     """
 
     y: np.ndarray
@@ -73,7 +74,7 @@ class OutOfBag:
         cls, votes: "OutOfBagVotes", y: np.ndarray, target: Target,
         costs: np.ndarray | None = None, groups: np.ndarray | None = None,
     ) -> Self:  # fmt: skip
-        """Gather what `vote_out_of_bag` found.
+        """Make an OutOfBag of the results of `vote_out_of_bag`.
 
         Raises
         ------
@@ -89,12 +90,12 @@ class OutOfBag:
 
     @property
     def is_known(self) -> np.ndarray:
-        """(n_samples,) bool: was the row ever out of bag?"""
+        """Whether each row was ever out of bag, (n_samples,) bool."""
         return self.counts > 0
 
     @property
     def probabilities(self) -> np.ndarray | list[np.ndarray]:
-        """Class shares, (n_samples, n_classes), or a list of them, one per output; nan as above.
+        """Class shares, (n_samples, n_classes), or a list of them, one per output; nan as `values`.
 
         Raises
         ------
@@ -108,7 +109,7 @@ class OutOfBag:
 
     @property
     def predictions(self) -> np.ndarray:
-        """Labels or numbers, of the shape of `y`; nan (so labels as objects) as above."""
+        """Labels or numbers, in the shape of `y`; nan as `values` (labels are then objects)."""
         if self.classes is None:
             said = self.values[:, :, 0]
         else:
@@ -121,7 +122,7 @@ class OutOfBag:
 
     @cached_property
     def row_losses(self) -> np.ndarray:
-        """0-1 loss or squared error of every row, the mean over outputs; nan as above."""
+        """0-1 loss or squared error of every row, averaged over outputs; nan as `values`."""
         return row_losses(_preferred(self.values, self.costs), self.truth)
 
     @property
@@ -131,23 +132,23 @@ class OutOfBag:
 
     @property
     def standard_error(self) -> float:
-        """Of `loss`, over rows, or over groups of rows: for this forest, on others from where these
-        come from."""
+        """Standard error of `loss` over rows (or groups) from the same source, for this forest."""
         return _standard_error(self.row_losses, self.is_known, self.groups)
 
     def score(self, metric: Callable, response: str = "predictions", **options: Any) -> Any:
-        """Any metric of the rows that were ever out of bag.
+        """Compute any metric on the rows that were ever out of bag.
 
         Parameters
         ----------
         metric : callable
-            As in `sklearn.metrics`: `metric(y_true, y_said, **options)`.
+            A function as in `sklearn.metrics`, called as `metric(y_true, y_pred, **options)`.
         response : {"predictions", "probabilities"}, default="predictions"
-            What it is given; of two classes the probability of the second.
+            What the metric gets as `y_pred`; with two classes, "probabilities" are those of the
+            second class.
 
         Returns
         -------
-        What the metric does.
+        The return value of the metric.
         """
         if not callable(metric):
             raise TypeError(
@@ -168,7 +169,7 @@ class OutOfBag:
         return metric(self.y[known], said, **options)
 
     def compare(self, other: "OutOfBag") -> "OutOfBagComparison":
-        """How much larger this forest's loss is than another's, paired by row.
+        """Compare this forest's loss with another's, paired by row.
 
         Parameters
         ----------
@@ -181,8 +182,10 @@ class OutOfBag:
 
         Raises
         ------
+        TypeError
+            If `other` is not an OutOfBag.
         ValueError
-            If it is of other rows.
+            If it has other rows.
         """
         if not isinstance(other, OutOfBag):
             raise TypeError(
@@ -199,15 +202,15 @@ class OutOfBag:
 
 
 class OutOfBagComparison(NamedTuple):
-    """Two forests on the same rows."""
+    """Comparison of the losses of two forests on the same rows."""
 
-    difference: float  # of the mean losses, first less second
+    difference: float  # of the mean losses, first minus second
     standard_error: float  # over rows, or groups of them, for this pair of forests
-    n_rows: int  # rows that were out of bag in both
+    n_rows: int  # rows that were out of bag in both forests
 
 
 def _standard_error(x, is_known, groups):
-    """Of the mean over the rows that are known; rows of one group go together."""
+    """Standard error of the mean of x over known rows, with groups as units if they are given."""
     beyond = x[is_known] - x[is_known].mean()
     if groups is not None:
         beyond = np.bincount(np.unique(groups[is_known], return_inverse=True)[1], beyond)
@@ -217,17 +220,17 @@ def _standard_error(x, is_known, groups):
 
 
 class OutOfBagVotes(NamedTuple):
-    """What the models say of the rows of their own training table."""
+    """Out-of-bag votes of models on the rows of their training table."""
 
-    total: np.ndarray  # (n_samples, n_outputs, n_values) float64: of weighted ballots
-    weight: np.ndarray  # (n_samples, n_outputs, 1) float64: their sum, 0 where no model votes
-    n_models: np.ndarray  # (n_samples,) int64: for how many the row is out of bag
-    scores: np.ndarray  # (n_models, n_outputs) float64: accuracy or R2 of each
+    total: np.ndarray  # (n_samples, n_outputs, n_values) float64: sum of weighted ballots
+    weight: np.ndarray  # (n_samples, n_outputs, 1) float64: sum of weights, 0 if no model votes
+    n_models: np.ndarray  # (n_samples,) int64: number of models for which the row is out of bag
+    scores: np.ndarray  # (n_models, n_outputs) float64: accuracy or R2 of each model
     curve: np.ndarray  # (n_models,) float64: see OutOfBag; nan while no row was out of bag
 
     @property
     def values(self) -> np.ndarray:
-        """The votes, (n_samples, n_outputs, n_values) float64; nan where no model votes."""
+        """The votes, (n_samples, n_outputs, n_values) float64; nan if no model votes."""
         with np.errstate(invalid="ignore"):
             return self.total / self.weight
 
@@ -239,24 +242,24 @@ def vote_out_of_bag(
     answers: Answers, truth: np.ndarray, n_values: int, rule: str,
     costs: np.ndarray | None = None, groups: np.ndarray | None = None,
 ) -> OutOfBagVotes:  # fmt: skip
-    """The vote of the models for which a row is out of bag.
+    """Let models vote on the rows that are out of bag for them.
 
-    Where models are weighed, a model's weight leaves out the row that it votes on, and the others
-    of its group.
+    If the rule weights models, a model's weight for a row is computed without that row and the
+    others of its group.
 
     Parameters
     ----------
     answers : iterable of (rows, outputs)
-        Model by model, its out-of-bag rows, (n_rows,) int64, and what it gives them,
+        For each model, its out-of-bag rows, (n_rows,) int64, and its outputs for them,
         (n_rows, n_outputs, n_values) float64.
     truth : ndarray of shape (n_samples, n_outputs), float64
         Positions of the classes, or numbers.
     n_values : int
     rule : {"soft", "majority", "oob_weighted", "oob_weighted_soft"}
     costs : ndarray of shape (n_classes, n_classes), optional
-        The loss matrix, by which scores and losses are those of the classes predicted.
+        The loss matrix, by which classes are predicted for scores and losses.
     groups : ndarray of shape (n_samples,), int, optional
-        Rows that the models draw together: 0, 1, ...
+        Groups of rows that are drawn together: 0, 1, ...
 
     Returns
     -------
@@ -299,7 +302,7 @@ def stack_out_of_bag(
     seed: int,
     groups: np.ndarray | None = None,
 ) -> tuple[OutOfBagVotes, Stack]:
-    """Train a stack on what models say out of bag, and say what others say of its rows.
+    """Train a stack on the out-of-bag outputs of models, and cross-fit it to predict its rows.
 
     Parameters
     ----------
@@ -307,14 +310,20 @@ def stack_out_of_bag(
     n_models : int
     learner, n_values : see `forest.voting.stacking.Stack`
     seed : int
-        Of the folds.
+        Seed of the folds.
     groups : see `vote_out_of_bag`
 
     Returns
     -------
     votes : OutOfBagVotes
-        Of stacks that were not trained on the row, nor on others of its group (cross-fitted).
+        Votes on each row by a stack that was not trained on it, nor on others of its group.
     stack : Stack
+        Trained on all rows.
+
+    Raises
+    ------
+    ValueError
+        If fewer rows (or groups) were ever out of bag than there are folds.
     """
     n_outputs, width = len(n_values), max(n_values)
     outputs = np.zeros((len(truth), n_models, n_outputs, width))
@@ -346,7 +355,7 @@ def stack_out_of_bag(
 def outputs_out_of_bag(
     packed: Packed, X: Any, n_outputs: int, out_of_bag: Callable[[int], np.ndarray]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Tree by tree, its out-of-bag rows and what it gives them.
+    """Yield the out-of-bag rows of each tree, and its outputs for them.
 
     Parameters
     ----------
@@ -355,7 +364,7 @@ def outputs_out_of_bag(
         The training table.
     n_outputs : int
     out_of_bag : callable
-        `out_of_bag(t)` gives the out-of-bag rows of tree t.
+        `out_of_bag(t)` returns the out-of-bag rows of tree t.
 
     Yields
     ------
@@ -372,10 +381,10 @@ def outputs_out_of_bag(
 
 
 class _Tally(NamedTuple):
-    """Sums over models, row by row."""
+    """Sums over models, for each row."""
 
     total: np.ndarray  # (n_samples, n_outputs, n_values) float64: of weighted ballots
-    weight: np.ndarray  # (n_samples, n_outputs, 1) float64
+    weight: np.ndarray  # (n_samples, n_outputs, 1) float64: of weights
 
     @classmethod
     def create(cls, shape):
@@ -386,7 +395,7 @@ class _Tally(NamedTuple):
         self.weight[rows] += weight
 
     def sums(self, rows, equal):
-        """Ballots and weights of some rows; those of the tally `equal` where all weights are 0."""
+        """Sums of ballots and weights of some rows; those of `equal` where all weights are 0."""
         total, weight = self.total[rows], self.weight[rows]
         is_zero = weight == 0.0
         return (
@@ -396,7 +405,7 @@ class _Tally(NamedTuple):
 
 
 def row_losses(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """0-1 loss or squared error of each row, the mean over outputs; nan where a value is.
+    """0-1 loss or squared error of each row, averaged over outputs; nan where a value is.
 
     Parameters
     ----------
@@ -415,15 +424,15 @@ def row_losses(values: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 def _preferred(shares, costs):
-    """Shares of which the largest is that of the class predicted; nan as above."""
+    """Shares whose largest is that of the predicted class, 1 under costs; nan stays nan."""
     if costs is None:
         return shares
     return np.where(np.isnan(shares), np.nan, np.eye(len(costs))[cheapest(shares, costs)])
 
 
 def default_score(estimator: BaseEstimator) -> Callable:
-    """The function that scores out-of-bag predictions: accuracy of a classifier, else R2."""
-    from sklearn.metrics import accuracy_score, r2_score  # as scikit-learn's mixins: slow to import
+    """The function that scores out-of-bag predictions: accuracy for a classifier, else R2."""
+    from sklearn.metrics import accuracy_score, r2_score  # slow to import
 
     return accuracy_score if is_classifier(estimator) else r2_score
 
@@ -431,7 +440,7 @@ def default_score(estimator: BaseEstimator) -> Callable:
 def score_out_of_bag(
     score: Callable, truth: np.ndarray, guess: np.ndarray, is_known: np.ndarray
 ) -> float:
-    """Score of the rows that were ever out of bag.
+    """Score the predictions for the rows that were ever out of bag.
 
     Parameters
     ----------
@@ -439,17 +448,17 @@ def score_out_of_bag(
         `score(y_true, y_pred)`.
     truth, guess : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     is_known : ndarray of shape (n_samples,), bool
-        Was the row ever out of bag?
+        Whether the row was ever out of bag.
 
     Returns
     -------
     float
-        nan where no row was.
+        nan if no row was.
 
     Warns
     -----
     UserWarning
-        If some rows never were, with their number.
+        If some rows never were; says how many.
     """
     if not is_known.all():
         warn_user(

@@ -1,8 +1,8 @@
-"""How the outputs of many models become one: the voting rules.
+"""Voting rules, which combine the outputs of many models into one.
 
-A vote is a weighted mean over the models of their ballots: of the class shares (or numbers) that
-they give, or of the one class that each of them prefers. A rule says which ballots are cast and
-what weighs them; `forest.voting.stacking` holds the rule that learns its weights.
+A vote is the weighted mean of the models' ballots. A ballot is a model's class shares (or number),
+or the one class that it prefers. A rule says which ballots are cast and how they are weighted;
+`forest.voting.stacking` has the rule that learns its weights.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from cart.primitives.threads import in_parts
 from cart.tree.packed import Packed
 from cart.tree.traversal import rows_for, sum_of_values
 
-MIN_ROWS_PER_WORKER = 1024  # fewer rows per thread are sent faster by one
-_MOST_WALKS = 1 << 23  # rows times trees between two looks for Ctrl-C: a third of a second
-_BLOCK_VALUES = 1 << 21  # outputs of single trees that are held at a time
+MIN_ROWS_PER_WORKER = 1024  # with fewer rows per thread, one thread is faster
+_MOST_WALKS = 1 << 23  # rows times trees between two checks for Ctrl-C: a third of a second
+_BLOCK_VALUES = 1 << 21  # outputs of single trees held at a time
 
 
 class Rule(NamedTuple):
     """A voting rule."""
 
-    is_hard: bool  # is a ballot the preferred class, not the class shares?
-    is_weighted: bool  # does a model weigh as much as its out-of-bag score?
+    is_hard: bool  # whether a ballot is the preferred class, not the class shares
+    is_weighted: bool  # whether a model's weight is its out-of-bag score
 
 
 RULES = {
@@ -35,7 +35,7 @@ RULES = {
 
 
 def ballots(outputs: np.ndarray, is_hard: bool) -> np.ndarray:
-    """What the models put into the vote.
+    """The ballots of models with given outputs.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def ballots(outputs: np.ndarray, is_hard: bool) -> np.ndarray:
     Returns
     -------
     ndarray of shape (..., n_values), float64
-        With `is_hard` 1 for the class with the largest share, the first of several, else 0;
-        numbers stay as they are.
+        With `is_hard`, 1 for the class with the largest share (the first, in a tie) and 0 for the
+        others; else the outputs. Numbers do not change.
     """
     n_values = outputs.shape[-1]
     if not is_hard or n_values == 1:
@@ -66,7 +66,8 @@ def combine(
         Class shares, or one number.
     rule : {"soft", "majority", "oob_weighted", "oob_weighted_soft"}, default="soft"
     weight : ndarray of shape (n_models, n_outputs), optional
-        Of the models, not negative, for rules that weigh them. If all are 0 they count the same.
+        Non-negative weights of the models, for rules that weight them. If all are 0, models count
+        equally.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def combine(
 def scores_of(
     outputs: np.ndarray, truth: np.ndarray, groups: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The score of a model on rows that it has not seen: its accuracy, or its R2.
+    """The score of a model on rows that it was not fitted on: its accuracy, or its R2.
 
     Parameters
     ----------
@@ -90,26 +91,26 @@ def scores_of(
     truth : ndarray of shape (n_rows, n_outputs), float64
         Positions of the classes, or numbers.
     groups : ndarray of shape (n_rows,), int, optional
-        Rows that go together: 0, 1, ...; each by itself unless given.
+        Groups of rows: 0, 1, ...; by default each row is a group.
 
     Returns
     -------
     scores : ndarray of shape (n_outputs,), float64
-        nan where there are no rows, or numbers that are all the same.
+        nan if there are no rows, or if all targets are the same number.
     without : ndarray of shape (n_rows, n_outputs), float64
-        What they would be without each row, and the others of its group.
+        For each row, the score without it and the others of its group.
     """
     n, n_others = len(truth), len(truth) - _sums(np.ones((len(truth), 1)), groups)
     if outputs.shape[2] > 1:
         good = (outputs.argmax(axis=2) == truth).astype(np.float64)
         total = good.sum(axis=0)
         return _divide(total, n), _divide(total - _sums(good, groups), n_others)
-    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers: nan
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge numbers may become nan
         error = (outputs[:, :, 0] - truth) ** 2
         beyond = truth - truth.sum(axis=0) / max(n, 1)
         spread = beyond**2
-        # The others have a mean of their own: what those left out are beyond the mean of all, with
-        # the other sign, divided by their number.
+        # Leaving rows out moves the mean of the others by minus the left-out rows' summed deviation
+        # from the mean, divided by the number of the others.
         total_error, total_spread = error.sum(axis=0), spread.sum(axis=0)
         moved = _sums(beyond, groups) ** 2 / np.maximum(n_others, 1)
         spread_without = total_spread - _sums(spread, groups) - moved
@@ -131,12 +132,12 @@ def _divide(a, b):
 
 
 def weights_of(scores: np.ndarray) -> np.ndarray:
-    """What models weigh that have these scores: nothing if it is negative or not known."""
+    """Weights of models with these scores: the scores themselves, or 0 if negative or nan."""
     return np.fmax(scores, 0.0)
 
 
 def values_of_trees(packed: Packed, X: Any, n_jobs: int | None = None) -> np.ndarray:
-    """What each tree gives each row.
+    """The values that each tree predicts for each row.
 
     Parameters
     ----------
@@ -167,14 +168,15 @@ def vote(
     decide: Callable[[np.ndarray], np.ndarray],
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """The vote of trees by any rule; bitwise the same for every `n_jobs`.
+    """The vote of trees by any rule; bit for bit the same for every `n_jobs`.
 
     Parameters
     ----------
     packed, X : see `values_of_trees`
     n_outputs : int
     decide : callable
-        `decide(outputs)` is the vote on some rows, (n_rows, n_outputs, n_values); see `combine`.
+        `decide(outputs)` returns the vote on some rows, (n_rows, n_outputs, n_values); see
+        `combine`.
     n_jobs : int or None
 
     Returns
@@ -184,7 +186,7 @@ def vote(
     n_trees, width = len(packed.start) - 1, packed.value.shape[1]
     shape = (n_outputs, width // n_outputs)
     out = np.empty((X.shape[0], *shape))
-    # The same blocks for every n_jobs: a matrix product may depend on the shape in its last bits.
+    # Use the same blocks for every n_jobs: the last bits of a matrix product may depend on shapes.
     block = max(1, _BLOCK_VALUES // (n_trees * width))
 
     def fill(first, end):
@@ -200,12 +202,12 @@ def vote(
 def with_ballots(
     packed: Packed, n_outputs: int, rule: str, weight: np.ndarray | None = None
 ) -> Packed:
-    """Trees whose leaves hold what they put into a vote: `soft_vote` of these is its result.
+    """Trees whose leaves hold weighted ballots, so that `soft_vote` of them is the vote by a rule.
 
     Parameters
     ----------
     packed : cart.tree.packed.Packed
-        Of trees that share no leaves, where ballots of pure ones are not what they hold.
+        Trees that share no leaves, unless the ballots of pure leaves are equal to their values.
     n_outputs : int
     rule, weight : see `combine`
 
@@ -225,7 +227,7 @@ def with_ballots(
 def soft_vote(
     packed: Packed, X: np.ndarray, n_jobs: int | None = None, is_weighed: bool = False
 ) -> np.ndarray:
-    """The mean over trees of what their leaves hold: the vote by the rule "soft", or of ballots.
+    """The mean over trees of the values of leaves: the vote by the rule "soft", or of ballots.
 
     Parameters
     ----------
@@ -233,7 +235,7 @@ def soft_vote(
     X : ndarray of shape (n_samples, n_features), float32 or float64, C order
     n_jobs : int or None
     is_weighed : bool, default=False
-        Do leaves hold shares of the vote, so that it is their sum?
+        Whether leaves hold values times the weights of trees, so that the sum is the vote.
 
     Returns
     -------

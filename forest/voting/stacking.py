@@ -1,11 +1,11 @@
-"""Stacking: a meta-learner that is trained on what the models say out of bag.
+"""Stacking: a meta-learner that is trained on the out-of-bag outputs of the models.
 
-A model has no say on its in-bag rows, so the row x model matrix has gaps. A row's features are the
-mean over the models that have one, and by how much each of them departs from it: nothing where it
-has no say. A penalty on the departures therefore pulls the stack towards the soft vote, and
-without them it is the soft vote, recalibrated. When rows are predicted all models have their say:
-departures count by the share of the training rows that a model was out of bag for, so that their
-sum is as large as those that the meta-learner has met.
+A model has no output for its in-bag rows, so the row x model matrix has gaps. The features of a row
+are the mean over the models that have an output for it, and the departure of each model from that
+mean, which is 0 for a model without one. A penalty on the departures therefore pulls the stack
+towards the soft vote; without departures, it is the soft vote, recalibrated. All models have an
+output for rows to be predicted. Their departures are multiplied by the share of the training rows
+for which the model was out of bag, so that the sum is as large as in training.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, clone
 
 from cart.files import storable, with_state
 
-# Means are scaled up so that a penalty hardly touches them; logits, which are fitted by iteration,
-# by no more than that takes.
+# Means are scaled up so that a penalty hardly affects them. Logits are scaled less, since they are
+# fitted iteratively.
 _MEAN_SCALE, _LOGIT_SCALE = 1000.0, 10.0
 _PENALTIES = np.logspace(-2, 5, 8)
 _INVERSE_PENALTY = 0.1
@@ -30,7 +30,7 @@ class Stack:
     Parameters
     ----------
     learner : estimator or None
-        A classifier or a regressor; None is a logistic or ridge regression that is penalised.
+        A classifier or a regressor; None is a penalised logistic regression, or a ridge regression.
     n_values : sequence of int
         Number of classes of every output; 1 in regression.
     """
@@ -43,18 +43,19 @@ class Stack:
         self, outputs: np.ndarray, cast: np.ndarray, truth: np.ndarray,
         groups: np.ndarray | None = None,
     ) -> Self:  # fmt: skip
-        """Train on rows that some model was out of bag for.
+        """Train on rows that were out of bag for some model.
 
         Parameters
         ----------
         outputs : ndarray of shape (n_rows, n_models, n_outputs, n_values), float64
             Class shares or numbers.
         cast : ndarray of shape (n_rows, n_models), bool
-            Which models have not seen the row.
+            The models for which each row is out of bag.
         truth : ndarray of shape (n_rows, n_outputs), float64
             Positions of the classes, or numbers.
         groups : ndarray of shape (n_rows,), optional
-            Rows that are not independent: penalties are chosen on groups that are left out.
+            Groups of dependent rows: penalties (of ridge regression) are chosen on groups that are
+            left out.
         """
         self.share = cast.mean(axis=0)
         spread = truth.std(axis=0)
@@ -67,13 +68,13 @@ class Stack:
         return self
 
     def predict(self, outputs: np.ndarray, cast: np.ndarray | None = None) -> np.ndarray:
-        """Class shares or numbers.
+        """Predict class shares or numbers.
 
         Parameters
         ----------
         outputs : ndarray of shape (n_rows, n_models, n_outputs, n_values), float64
         cast : ndarray of shape (n_rows, n_models), bool, optional
-            Which models have a say; all by default.
+            The models whose outputs count for each row; all by default.
 
         Returns
         -------
@@ -92,7 +93,7 @@ class Stack:
         return said
 
     def _learn(self, features, target, n_values, groups):
-        """A meta-learner of one output, fitted."""
+        """Fit the meta-learner of one output."""
         from sklearn.dummy import DummyClassifier  # slow to import
         from sklearn.model_selection import GroupKFold
 
@@ -104,18 +105,18 @@ class Stack:
         if n_values > 1 or groups is None:
             return learner.fit(features, target)
         folds = GroupKFold(min(FOLDS, len(np.unique(groups))))
-        learner.cv = list(folds.split(features, groups=groups))  # not rows, one by one
-        learner.fit(features, target).cv = None  # nor are the folds kept with the model
+        learner.cv = list(folds.split(features, groups=groups))  # instead of leave-one-out
+        learner.fit(features, target).cv = None  # do not keep the folds with the model
         return learner
 
     def _features(self, outputs, cast):
-        """Means, scaled up, and departures from them, of one output."""
+        """Features for one output: scaled means, and departures from the means."""
         has_say = np.ones(outputs.shape[:2]) if cast is None else cast.astype(np.float64)
         counted = self.share if cast is None else has_say
         mean = np.einsum("rm,rmv->rv", has_say, outputs) / has_say.sum(axis=1, keepdims=True)
         departures = (outputs - mean[:, np.newaxis]) * counted[..., np.newaxis]
         leading = _MEAN_SCALE * mean
-        if outputs.shape[2] > 1:  # shares add up to 1
+        if outputs.shape[2] > 1:  # shares sum to 1, so the last one is redundant
             logits = np.log(mean + 0.5 / outputs.shape[1])
             leading = _LOGIT_SCALE * (logits[:, :-1] - logits[:, -1:])
             departures = departures[:, :, :-1]
@@ -129,7 +130,7 @@ def _from_state(state):
 
 
 def _learner_storable(module, name, create):
-    """Have a default meta-learner of scikit-learn stored, which says of what version it is."""
+    """Register a default meta-learner of scikit-learn as storable, with its version."""
 
     def restore(state):
         learner = create()
@@ -161,16 +162,16 @@ def cross_fit(
     seed: int,
     groups: np.ndarray | None = None,
 ) -> np.ndarray:
-    """What stacks say of rows that they were not trained on.
+    """Predict each row by a stack that was trained on other folds.
 
     Parameters
     ----------
     learner, n_values : see `Stack`
     outputs, cast, truth : see `Stack.fit`
     seed : int
-        Of the folds.
+        Seed of the folds.
     groups : ndarray of shape (n_rows,), optional
-        Rows that are in one fold, all of them.
+        Groups of rows, each of which is in one fold.
 
     Returns
     -------

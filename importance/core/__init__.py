@@ -1,4 +1,4 @@
-"""What all importances share: the result, the fitted forest, groups of columns, losses, plots."""
+"""Shared by all importances: the result, the fitted forest, groups of columns, losses, plots."""
 
 from importance.core.result import Importances
 

@@ -1,8 +1,8 @@
-"""Any fitted model as the random forest in it, with the parameters that its trees were grown with.
+"""Adopt the random forest in a fitted model, with the parameters that its trees were grown with.
 
 fitted search     its best estimator
-Pipeline          its last step; rows take the steps before it
-Bagging of trees  its trees on the columns of X; its rows are drawn as it drew them
+Pipeline          its last step; rows are transformed by the steps before it
+Bagging of trees  its trees, on the columns of X, with their in-bag rows
 set_params        undone: importances are those of the fit
 """
 
@@ -27,12 +27,12 @@ from importance.core.given import require_function
 
 F = TypeVar("F", bound=Callable)
 
-# Parameters of a forest that its trees have too, with another meaning.
+# Parameters of a forest that have another meaning in its trees.
 _NOT_HANDED_ON = {"random_state", "class_weight", "n_jobs"}
 
 
 def of_fitted_forest(function: F) -> F:
-    """Let a function of a fitted forest take what `adopt` takes, and describe its parameters."""
+    """Decorate a function of a fitted forest: adopt its first argument, complete its docstring."""
 
     @with_shared_parameters
     @wraps(function)
@@ -44,12 +44,12 @@ def of_fitted_forest(function: F) -> F:
 
 
 def adopt(model: Any) -> Any:
-    """The fitted random forest in a model, as it was grown; a forest without changes is itself.
+    """The fitted random forest in a model, with the parameters that it was grown with.
 
     Raises
     ------
     TypeError
-        If there is none, it predicts neither classes nor numbers, or has several outputs.
+        If there is none, or if it predicts neither classes nor numbers, or has several outputs.
     ValueError
         If a forest of scikit-learn has other parameters than its trees.
     NotFittedError
@@ -82,9 +82,9 @@ def adopt(model: Any) -> Any:
 
 
 def refuse_refits(forest: Any, does: str) -> None:
-    """Refuse an adopted forest that cannot be grown again as it was; `does` says what would.
+    """Raise a TypeError if an adopted forest cannot be grown again as it was.
 
-    Raises TypeError.
+    `does` begins the message with what would grow it again.
     """
     if isinstance(forest, BaggedTrees):
         raise TypeError(
@@ -99,10 +99,7 @@ def refuse_refits(forest: Any, does: str) -> None:
 
 
 def refuse_steps(forest: Any) -> None:
-    """Refuse a pipeline where its steps before the forest would have to be fitted anew, too.
-
-    Raises TypeError.
-    """
+    """Raise a TypeError if an adopted forest has steps before it, which would need a refit, too."""
     if hasattr(forest, "_steps_before"):
         raise TypeError(
             "A refit changes rows, columns or y, which the steps before the forest were fitted on; "
@@ -112,7 +109,7 @@ def refuse_steps(forest: Any) -> None:
 
 
 def take_steps(forest: Any, X: Any) -> Any:
-    """X behind the steps of the pipeline that an adopted forest was in."""
+    """Transform X by the steps before an adopted forest in its pipeline."""
     for step in getattr(forest, "_steps_before", ()):
         X = step.transform(X)
     return X
@@ -141,7 +138,7 @@ def _require_forest(model):
 
 
 def _as_grown(forest):
-    """The forest with the parameters of its last fit."""
+    """The forest, or a copy of it with the parameters of its last fit if they were changed."""
     grown_with, now = forest._grown_with[-1], forest.get_params(deep=False)
     changed = changed_parameters(grown_with, now)
     if not changed:
@@ -157,11 +154,11 @@ def _as_grown(forest):
 
 
 def _refuse_contradictions(forest):
-    """Refuse parameters that the trees of a forest contradict, of those that it handed to them."""
+    """Raise a ValueError if a forest has other parameters than it passed to its trees."""
     params = forest.get_params(deep=False)
     names = [k for k in forest.estimators_[0].get_params() if k in params.keys() - _NOT_HANDED_ON]
     for tree in forest.estimators_:
-        theirs = {k: getattr(tree, k) for k in names}  # get_params of each takes longer than SHAP
+        theirs = {k: getattr(tree, k) for k in names}  # get_params would be slower than SHAP itself
         changed = changed_parameters(theirs, params)
         if changed:
             listed = ", ".join(f"{k}={params[k]!r} (trees: {theirs[k]!r})" for k in changed)
@@ -178,7 +175,7 @@ def _refuse_contradictions(forest):
 
 
 def _behind(steps, forest):
-    """A copy of the forest that knows the steps before it, and what they call its columns."""
+    """A copy of the forest with the steps before it, and the names that they give its columns."""
     behind = object.__new__(type(forest))
     vars(behind).update(vars(forest), _steps_before=tuple(steps))
     if not hasattr(forest, "feature_names_in_"):
@@ -188,12 +185,12 @@ def _behind(steps, forest):
                 names = step.get_feature_names_out(names)
             behind._column_names = np.asarray(names, dtype=object)
         except (AttributeError, ValueError, TypeError):
-            pass  # a step that does not name its columns
+            pass  # a step does not name its columns
     return behind
 
 
 class BaggedTrees(BaseEstimator):
-    """The trees of a fitted Bagging as those of a forest: their features are columns of X."""
+    """The trees of a fitted Bagging as a forest, with features numbered as the columns of X."""
 
     class_weight = None
 
@@ -222,11 +219,11 @@ class BaggedTrees(BaseEstimator):
             _on_columns(tree, columns, self.n_features_in_) for tree, columns in each
         ]
         drawn = bagging.estimators_samples_[: len(self.estimators_)]
-        draws = getattr(bagging, "_draws", None)  # ours do not say how many rows there were
+        draws = getattr(bagging, "_draws", None)  # only ours; it has no `_n_samples`
         self._n_samples = bagging._n_samples if draws is None else draws[0][0].n_samples
         counts = [np.bincount(rows, minlength=self._n_samples) for rows in drawn]
         given = np.array(counts, np.int32)
-        self.bootstrap = bool((given == 0).any())  # is a row out of bag?
+        self.bootstrap = bool((given == 0).any())  # whether any row is out of bag
         self._bootstrap = Bootstrap.plain(self._n_samples, None, given=given)
         self._allows_nan = get_tags(base).input_tags.allow_nan
 
@@ -237,7 +234,7 @@ class BaggedTrees(BaseEstimator):
 
 
 def _on_columns(estimator, columns, n_features):
-    """A tree whose features are numbered as the columns of X, in what importances ask of it."""
+    """A tree with features numbered as the columns of X, and the attributes importances need."""
     tree = estimator.tree_
     kept = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
     mapped = SimpleNamespace(

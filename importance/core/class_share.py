@@ -1,20 +1,20 @@
-"""How often the rows of each class are out of bag, and a warning where it is too seldom."""
+"""Warn if the rows of a class are out of bag too rarely."""
 
 import numpy as np
 
 from cart.primitives.user_warning import warn_user
 from importance.core.fitted_forest import FittedForest
 
-LEAST_SHARE = 0.5  # of how often the others are out of bag: a class with less is warned of
-MOST_NAMED = 10  # classes that the warning names
+LEAST_SHARE = 0.5  # least ratio of how often a class is out of bag to how often the others are
+MOST_NAMED = 10  # the warning lists at most so many classes
 
 
 def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray | None = None) -> None:
-    """Warn of classes that hardly count out of bag, with the shares of the rarest.
+    """Warn about classes that hardly count out of bag, with the shares of the rarest.
 
-    Bootstraps that draw rows by their weight, as scikit-learn's class_weight="balanced" does, leave
-    the rows of a small class almost never out of bag. `n_times` is how often each row is; unless
-    given, nothing is said of draws that are uniform.
+    If rows are drawn by weight, as with class_weight="balanced", the rows of a small class are
+    almost never out of bag. `n_times` is how often each row is out of bag. Without it, uniform
+    draws are not checked.
     """
     if fitted.n_classes < 2 or (n_times is None and fitted.bootstrap.is_uniform):
         return
@@ -28,7 +28,7 @@ def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray | None = None
     with np.errstate(invalid="ignore", divide="ignore"):
         share = times / size / len(fitted.trees)
         others = (times.sum() - times) / (size.sum() - size) / len(fitted.trees)
-    is_rare = share < LEAST_SHARE * others  # False where a class has no rows
+    is_rare = share < LEAST_SHARE * others  # False for a class without rows
     if not is_rare.any():
         return
     labels = fitted.forest.classes_

@@ -1,4 +1,4 @@
-"""Parameters that many functions share, described once and put into their docstrings."""
+"""Descriptions of parameters that many functions share, inserted into their docstrings."""
 
 import re
 from collections.abc import Callable
@@ -65,7 +65,7 @@ TypeError, ValueError
 
 
 def with_shared_parameters(function: F) -> F:
-    """Put the shared description in place of every line `%(name)s` of a docstring."""
+    """Replace every line `%(name)s` of a docstring by the shared description of that name."""
     if function.__doc__ is not None:
         function.__doc__ = re.sub(
             r"^( *)%\((\w+)\)s$",

@@ -1,4 +1,4 @@
-"""A fitted forest as the importances see it: ours, or scikit-learn's, by its public attributes."""
+"""A fitted forest, ours or scikit-learn's, with its table, as importances use it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,7 @@ class FittedForest:
 
     `forest` has `estimators_`, each with a `tree_` and a `random_state`. `X` is in the forest's
     precision: an ndarray in C order, nan where a value is missing, or a csr_matrix. `codes` are
-    positions in `classes_`, or numbers; `weight` is what a row counts in a loss.
+    positions in `classes_`, or numbers; `weight` is the weight of each row in a loss.
     """
 
     forest: Any
@@ -36,7 +36,7 @@ class FittedForest:
     weight: np.ndarray
 
     def __sizeof__(self) -> int:
-        # Dask ships objects that say they are large once, small ones with every task.
+        # Dask ships an object once if it says that it is large, and else with every task.
         return bytes_of(self.X, self.codes)
 
     @cached_property
@@ -55,7 +55,7 @@ class FittedForest:
 
     @cached_property
     def bootstrap(self) -> Bootstrap:
-        """Who is in bag for each tree, drawn anew from its seed when asked."""
+        """The draws of each tree, recomputed from its seed when they are needed."""
         return self.plan.of_trees(self.seeds)
 
     @property
@@ -65,14 +65,13 @@ class FittedForest:
 
     @cached_property
     def units(self) -> np.ndarray:
-        """What another table would have anew, of each row: itself, or its group, if the forest
-        draws groups of rows."""
+        """The independent unit of each row: the row itself, or its group if groups are drawn."""
         groups = getattr(self.plan, "groups", None)
         return np.arange(len(self.codes)) if groups is None else groups
 
     @cached_property
     def is_weighted(self) -> bool:
-        """Do some rows count more than others?"""
+        """Whether some rows have more weight than others."""
         return bool((self.weight != self.weight[0]).any())
 
     @property
@@ -82,11 +81,11 @@ class FittedForest:
 
     @property
     def is_classification(self) -> bool:
-        """Does the forest predict classes?"""
+        """Whether the forest predicts classes."""
         return is_classification(self.forest)
 
     def encode(self) -> Any:
-        """The training table as trees are grown on it."""
+        """Encode the training table as trees are grown on it."""
         return encode_columns(self.forest, self.X, self.forest.estimators_[0].splitter)
 
     def counts(self, tree: int) -> np.ndarray:
@@ -94,20 +93,20 @@ class FittedForest:
         return self.bootstrap.counts(tree)
 
     def in_bag_weight(self, tree: int) -> np.ndarray:
-        """What each row weighs in a tree, (n_samples,): how often drawn, times its balance."""
+        """Weight of each row in a tree, (n_samples,): its count in bag times any class weights."""
         class_weight = getattr(self.forest, "class_weight", None)
         factor = getattr(self.forest, "_class_factor", None)
         return in_bag_weight(self.bootstrap, tree, self.codes, class_weight, factor)
 
     def weight_in_tree(self, tree: int) -> np.ndarray:
-        """What each row weighs in a tree, drawn or not, (n_samples,)."""
+        """Weight of each row in a tree, with or without a bootstrap, (n_samples,)."""
         if self.forest.bootstrap:
             return self.in_bag_weight(tree)
         weight = row_weight_of(self.forest)
         return self.counts(tree).astype(np.float64) if weight is None else np.asarray(weight)
 
     def grown_on(self, tree: int) -> np.ndarray:
-        """Rows that a tree was grown on, ascending: drawn, and of a weight."""
+        """Rows that a tree was grown on, ascending: in bag, and of positive weight."""
         weight = row_weight_of(self.forest)
         is_grown_on = self.counts(tree) > 0
         return np.flatnonzero(is_grown_on if weight is None else is_grown_on & (weight > 0.0))
@@ -120,9 +119,10 @@ class FittedForest:
 def check_forest(
     forest: Any, X: Any, y: Any, sample_weight: Any = None, out_of_bag: bool = True
 ) -> FittedForest:
-    """Check an adopted forest and the table it was fitted on, with bootstrap=True if `out_of_bag`.
+    """Check an adopted forest and the table it was fitted on.
 
-    Raises ValueError if it has no out-of-bag rows or (X, y) cannot be its training table.
+    Raises ValueError if (X, y) cannot be its training table or, with `out_of_bag`, if the forest
+    has no out-of-bag rows.
     """
     if out_of_bag:
         _require_bootstrap(forest)
@@ -134,11 +134,7 @@ def check_forest(
 
 
 def check_training_rows(forest: Any, X: Any) -> FittedForest:
-    """Check an adopted forest with out-of-bag rows and the X it was fitted on, where y is not at
-    hand.
-
-    Raises as `check_forest` does. The codes are all 0.
-    """
+    """As `check_forest`, for callers without y: the codes are all 0."""
     _require_bootstrap(forest)
     X = take_rows(forest, X)
     require_as_many_rows(forest, X)
@@ -162,9 +158,9 @@ def _require_bootstrap(forest):
 def check_evaluation_rows(
     forest: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Check rows that a fitted forest is evaluated on: X, codes and weight as in FittedForest.
+    """Check rows to evaluate a forest on, and return X, codes and weight as in FittedForest.
 
-    Raises ValueError if they do not fit the forest or each other, or every weight is 0.
+    Raises ValueError if they do not match the forest or each other, or if every weight is 0.
     """
     X = take_rows(forest, X)
     y = np.asarray(y)
@@ -182,9 +178,9 @@ def check_evaluation_rows(
 
 
 def take_rows(forest: Any, X: Any) -> Any:
-    """Rows as the forest takes them, behind the steps of its pipeline.
+    """Transform rows by the steps of the forest's pipeline, and check them for the forest.
 
-    Refuses those that surrogates send: the importances walk trees by their splits alone.
+    Raises ValueError for rows that surrogates send: importances walk trees by their splits only.
     """
     X = check_rows(forest, take_steps(forest, X))
     refuse_sent_by_surrogates(forest, X)
@@ -192,7 +188,7 @@ def take_rows(forest: Any, X: Any) -> Any:
 
 
 def refuse_sent_by_surrogates(forest: Any, X: Any) -> None:
-    """Refuse rows that surrogates send: a ValueError."""
+    """Raise a ValueError if there are rows that surrogates would send."""
     is_sent = getattr(forest, "missing", "learned") == "surrogate" and not issparse(X)
     if is_sent and np.isnan(X).any():
         raise ValueError(
@@ -203,9 +199,9 @@ def refuse_sent_by_surrogates(forest: Any, X: Any) -> None:
 
 
 def _require_training_table(fitted):
-    """Refuse another table than the forest was fitted on.
+    """Raise an error if the table is not the one that the forest was fitted on.
 
-    Ours know the fingerprints of its rows, the leaves of others tell.
+    Our forests have fingerprints of its rows; for others, it is concluded from their leaves.
     """
     for name in getattr(fitted.forest, "_weighed_by", ()):
         raise TypeError(
@@ -225,7 +221,7 @@ def _require_training_table(fitted):
 
 
 def refuse_several_tables(forest: Any) -> None:
-    """Refuse a forest whose trees were grown on several tables: a ValueError."""
+    """Raise a ValueError if the trees of a forest were grown on several tables."""
     if not is_of_one_table(forest):
         raise ValueError(
             "The forest was fitted on several tables (warm_start=True), of which none is that of "
@@ -240,16 +236,16 @@ def trees_of(forest: Any) -> list:
 
 
 def is_classification(forest: Any) -> bool:
-    """Does the forest predict classes?"""
+    """Whether the forest predicts classes."""
     return hasattr(forest, "classes_")
 
 
 def row_weight_of(forest: Any) -> np.ndarray | None:
-    """Weight of every training row in the fit, (n_samples,), or None where all weigh the same."""
+    """Weight of every training row in the fit, (n_samples,), or None if all weigh the same."""
     return getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
 
 
 def names_of(forest: Any) -> np.ndarray:
-    """Names of the features; x0, x1, ... where the forest has none."""
+    """Names of the features; x0, x1, ... if the forest has none."""
     unnamed = getattr(forest, "_column_names", [f"x{j}" for j in range(forest.n_features_in_)])
     return np.array(getattr(forest, "feature_names_in_", unnamed), dtype=object)

@@ -1,4 +1,4 @@
-"""Checks of what functions are given beside a forest and its table."""
+"""Checks of the arguments of functions other than a forest and its table."""
 
 from collections.abc import Callable
 from numbers import Integral
@@ -8,18 +8,18 @@ import numpy as np
 
 
 def require_count(name: str, value: Any, least: int = 1) -> None:
-    """Refuse what is no whole number, or a smaller one."""
+    """Raise a ValueError unless the value is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name}={value!r} must be at least {least}, a whole number.")
 
 
 def require_function(name: str, value: Callable | None, example: str) -> None:
-    """Refuse what cannot be called; None may stand for a default."""
+    """Raise a TypeError unless the value is callable or None."""
     if value is not None and not callable(value):
         raise TypeError(f"{name}={value!r} must be a function, such as {example}.")
 
 
 def require_bool(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Raise a TypeError unless the value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name}={value!r} must be True or False.")

@@ -1,4 +1,4 @@
-"""Sets of columns that are judged together, one importance each."""
+"""Groups of columns that are judged together and have one importance each."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -38,12 +38,12 @@ class Groups(list[Group]):
 
 
 def parse_groups(groups: Any, names: Iterable) -> Groups:
-    """Every column in exactly one group.
+    """Parse a user's groups so that every column is in exactly one group.
 
-    `groups` is a dict of str to list of columns, a list of lists of columns, or None; a column is a
-    name or a position. A group without a name is called after its columns. Columns in none are
-    groups of their own, behind the others. Raises ValueError if groups overlap or are empty, two
-    have one name, or a column is not known.
+    `groups` is a dict of str to list of columns, a list of lists of columns, or None; a column is
+    given by name or position. A group without a name is named after its columns. Columns that are
+    in none become groups of their own, after the others. Raises ValueError if groups overlap or are
+    empty, if two have the same name, or if a column is unknown.
     """
     groups = () if groups is None else groups
     if not np.iterable(groups):
@@ -78,7 +78,7 @@ def parse_groups(groups: Any, names: Iterable) -> Groups:
 
 
 def group_columns(groups: Any, forest: Any) -> Groups:
-    """The groups of a forest's columns; without any, columns may have the same name."""
+    """Groups of a forest's columns; without `groups`, columns may have the same name."""
     names = names_of(forest)
     if groups is None:
         return Groups(_alone(j, names) for j in range(len(names)))
@@ -86,14 +86,14 @@ def group_columns(groups: Any, forest: Any) -> Groups:
 
 
 def not_taken(name: str, taken: Iterable) -> str:
-    """A name for a group, in brackets where a column is called so: "a + b" beside a and b."""
+    """A name for a group, put in brackets if it is taken, say by a column called "a + b"."""
     while name in taken:
         name = f"({name})"
     return name
 
 
 def positions_of(columns: Any, names: np.ndarray) -> np.ndarray:
-    """Positions of one column or several, by name or position: ascending, each once."""
+    """Ascending positions, without repeats, of columns that are given by name or position."""
     columns = [columns] if isinstance(columns, (str, int, np.integer)) else columns
     if not np.iterable(columns):
         raise TypeError(f"{columns!r} names no columns; give their names or positions in a list.")

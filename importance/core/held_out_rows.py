@@ -1,4 +1,4 @@
-"""Rows that are said to be held out, and were in the training table: found in any order."""
+"""Detect rows, in any order, that are called held out but were in the training table."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _REMEDY = (
     'on="oob").'
 )
 _TRAINED_ON = "{} table that the forest was fitted on, so they are not held out. " + _REMEDY
-MOST_SHARED = 0.1  # of the rows: beyond that they are not held out, below they are counted
+MOST_SHARED = 0.1  # a larger share of such rows is an error, a smaller one a warning
 
 
 class EvaluatedForest(FittedForest):
@@ -27,10 +27,10 @@ class EvaluatedForest(FittedForest):
 def require_held_out(
     forest: Any, X: Any, codes: np.ndarray, weight: np.ndarray, training: Any = None
 ) -> None:
-    """Refuse rows, as `check_evaluation_rows` gives them, that the forest was fitted on.
+    """Raise a ValueError for rows (from `check_evaluation_rows`) that the forest was fitted on.
 
-    `training` is its table, checked by `check_forest`, or as (X, y), or None where only the forest
-    can tell. Raises ValueError.
+    `training` is its training table, as returned by `check_forest` or as (X, y). If it is None, the
+    rows are compared with the forest's fingerprints or leaves.
     """
     if isinstance(training, tuple):
         training = check_forest(forest, training[0], training[1], out_of_bag=False)
@@ -49,11 +49,11 @@ def require_held_out(
 
 
 def compare_rows(known: np.ndarray, rows: np.ndarray) -> None:
-    """Refuse rows of which many were trained on, and warn of few.
+    """Raise a ValueError if many rows were trained on, and warn if a few were.
 
-    Rows of a table with few distinct ones equal some of another sample by chance: as often as the
-    training rows are equal to each other (Good and Turing: a fresh row is a new one with the
-    probability that is the share of rows that occur once). Those beyond chance are counted.
+    If a table has few distinct rows, fresh rows equal some of its rows by chance. By the estimate
+    of Good and Turing, a fresh row is new with a probability equal to the share of training rows
+    that occur once. Only equal rows beyond this chance are counted.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Losses of predictions, by row: 0-1, Brier, squared, absolute and Poisson deviance.
+"""Losses of single predictions: 0-1, Brier, squared, absolute and Poisson deviance.
 
-A loss is a NamedTuple with the method `at(leaf, row)`, made per tree from the values of its nodes
-and the codes of the rows at hand. Kernels call it of one row, `of_rows` of all of them.
+A loss is a NamedTuple with the method `at(leaf, row)`, made for each tree from the values of its
+nodes and the codes of the rows. Kernels call it for one row, `of_rows` for all of them.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from importance.core.fitted_forest import is_classification
 
 
 class Loss(Protocol):
-    """Loss of rows in leaves: of a row in a leaf, or of arrays of them."""
+    """Loss of a row in a leaf, or of arrays of rows in their leaves."""
 
     def at(self, leaf: Any, row: Any) -> Any: ...
 
 
-# make_loss(values, codes), of node values (n_nodes, n_values) and row codes (n_rows,)
+# make_loss(values, codes), with node values (n_nodes, n_values) and row codes (n_rows,)
 MakeLoss = Callable[[np.ndarray, np.ndarray], Loss]
 
 
@@ -37,12 +37,12 @@ def of_rows(loss: Loss, leaves: np.ndarray) -> np.ndarray:
 
 
 def of_predictions(make_loss: MakeLoss, values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Loss of every row for what is predicted for it, values (n_rows, n_values)."""
+    """Loss of every row for the values predicted for it, (n_rows, n_values)."""
     return of_rows(make_loss(values, codes), np.arange(len(codes)))
 
 
 class LabelLoss(NamedTuple):
-    """A loss that depends on the leaf and on the row's class only."""
+    """A loss that depends only on the leaf and on the row's class."""
 
     table: np.ndarray  # (n_nodes, n_classes) float64
     codes: np.ndarray  # (n_rows,) int64
@@ -73,19 +73,19 @@ class AbsoluteLoss(NamedTuple):
 
 
 class PoissonLoss(NamedTuple):
-    """Twice the leaf's mean, less the target times the mean's logarithm, and what the row adds."""
+    """Poisson deviance: 2 (mean - target log(mean) + rest), where rest only depends on the row."""
 
     means: np.ndarray  # (n_nodes,) float64
-    logs: np.ndarray  # (n_nodes,) float64: of the means
+    logs: np.ndarray  # (n_nodes,) float64: logarithms of the means
     targets: np.ndarray  # (n_rows,) float64
-    rest: np.ndarray  # (n_rows,) float64: what does not depend on the leaf
+    rest: np.ndarray  # (n_rows,) float64: the part that does not depend on the leaf
 
     def at(self, leaf: Any, row: Any) -> Any:
         return 2.0 * (self.means[leaf] - self.targets[row] * self.logs[leaf] + self.rest[row])
 
 
 def zero_one(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
-    """1 where the most probable class (the first of several) is not the row's."""
+    """1 if the most probable class (the first, in a tie) is not the row's class, else 0."""
     wrong = np.ones_like(values)
     wrong[np.arange(len(values)), values.argmax(axis=1)] = 0.0
     return LabelLoss(wrong, codes.astype(np.int64))
@@ -98,7 +98,7 @@ def brier(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
 
 
 def true_class(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
-    """(1 - share of the row's class)^2, the other classes aside (ranger's probability forests)."""
+    """(1 - share of the row's class)^2, regardless of other classes (as ranger's forests)."""
     return LabelLoss(np.square(1.0 - values), codes.astype(np.int64))
 
 
@@ -132,8 +132,8 @@ def poisson(values: np.ndarray, codes: np.ndarray) -> PoissonLoss:
     return PoissonLoss(means, np.log(means), codes, xlogy(codes, codes) - codes)
 
 
-# The names a user types; the first is the default, of every measure and test. 0-1 loss is not: it
-# is blind to all that does not turn a prediction round, and ties make p-values coarse.
+# Losses by the names that users pass. The first is the default of every measure and test. It is not
+# the 0-1 loss, which only sees changes of the predicted class, and whose ties make p-values coarse.
 CLASSIFICATION: dict[str, MakeLoss] = {"brier": brier, "zero_one": zero_one}
 REGRESSION: dict[str, MakeLoss] = {
     "squared_error": squared_error,
@@ -143,10 +143,10 @@ REGRESSION: dict[str, MakeLoss] = {
 
 
 def choose_loss(name: str | None, forest: Any) -> tuple[str, MakeLoss]:
-    """The loss of that name, by default the Brier score or squared error, and its name.
+    """The name and the function of a loss, by default of the Brier score or squared error.
 
-    It judges what the forest predicts: with a loss matrix that is the shares under its priors, and
-    the class of least expected loss. Raises ValueError if it does not fit the task.
+    It judges the forest's predictions: with a loss matrix, the shares under the priors and the
+    class of least expected loss. Raises ValueError if it is not a loss of the forest's task.
     """
     has_classes = is_classification(forest)
     losses = CLASSIFICATION if has_classes else REGRESSION
@@ -158,9 +158,10 @@ def choose_loss(name: str | None, forest: Any) -> tuple[str, MakeLoss]:
 
 
 def as_predicted(make_loss: MakeLoss, forest: Any) -> MakeLoss:
-    """The loss of what a forest predicts, made from the values of its nodes.
+    """Let a loss, which gets the values of nodes, judge the forest's predictions.
 
-    With a loss matrix these are shares under altered priors (see `cart.estimators.class_costs`).
+    With a loss matrix, the values are shares under altered priors (see
+    `cart.estimators.class_costs`), so that they are converted first.
     """
     costs = getattr(forest, "loss_", None)
     return make_loss if costs is None else partial(_under_costs, make_loss, costs)
@@ -172,7 +173,9 @@ def _under_costs(make_loss, costs, values, codes):
 
 
 def predictions_of(values: np.ndarray, costs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Class shares and classes that are predicted, from mean votes (n_rows, n_classes), with the
-    loss matrix that the forest was fitted with."""
+    """Predicted class shares and classes, from mean votes (n_rows, n_classes).
+
+    `costs` is the loss matrix that the forest was fitted with.
+    """
     shares = true_shares(values, costs)
     return shares, cheapest(shares, costs)

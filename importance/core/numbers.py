@@ -1,5 +1,7 @@
-"""Numbers as sentences, reprs, tables and pages show them: powers of ten only below 1e-12,
-and from 1e15, where doubles have no digit after the point."""
+"""Numbers as sentences, reprs, tables and pages show them.
+
+Powers of ten are only used below 1e-12 and from 1e15 on, where doubles have no decimals.
+"""
 
 from math import floor, log10
 
@@ -7,11 +9,11 @@ import numpy as np
 
 _MOST_DECIMALS = 12
 _LARGEST = 1e15
-_ROUNDING = 1e-12  # of the largest value: smaller ones are what sums leave that cancel
+_ROUNDING = 1e-12  # values below this share of the largest are rounding errors
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number rounded to so many digits: "12,300", "0.00123"."""
+    """A number rounded to some significant digits: "12,300", "0.00123"."""
     if value == 0.0 or not np.isfinite(value):
         return f"{value:g}"
     if abs(value) >= _LARGEST:
@@ -20,7 +22,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def estimate(value: float, error: float) -> str:
-    """A value and its uncertainty, to two digits of the latter: "1,570 ± 310", "0.640 ± 0.068"."""
+    """A value and its error, both to the error's second digit: "1,570 ± 310", "0.640 ± 0.068"."""
     if error == 0.0 or not np.isfinite(error):
         return f"{significant(value)} ± {error:g}"
     place = _place_of(error, 2)
@@ -30,19 +32,19 @@ def estimate(value: float, error: float) -> str:
 
 
 def estimates(values: np.ndarray, errors: np.ndarray) -> list[str]:
-    """Values of one measure, each with its uncertainty; what rounding leaves of 0 is 0."""
+    """Values of one measure, each with its error; mere rounding errors are shown as 0."""
     pairs = zip(past_rounding(values, values), past_rounding(errors, values), strict=True)
     return [estimate(value, error) for value, error in pairs]
 
 
 def past_rounding(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Numbers in the unit of some values, 0 where rounding explains them beside the largest."""
+    """Numbers in the unit of `values`, with those set to 0 that may be rounding errors."""
     least = _ROUNDING * np.abs(values).max(initial=0.0)
     return np.where(np.abs(numbers) <= least, 0.0, numbers)
 
 
 def _place_of(value, digits):
-    """The decimal that is the last of so many digits; below 0 left of the point."""
+    """The decimal place of the last of some significant digits; negative left of the point."""
     return min(digits - 1 - _power_of(value), _MOST_DECIMALS)
 
 
@@ -52,5 +54,5 @@ def _power_of(value):
 
 def _rounded(value, place):
     if place == _MOST_DECIMALS and 0.0 < abs(value) < 10.0**-place:
-        return f"{value:.1e}"  # what is left of sums that cancel, or a target of tiny numbers
+        return f"{value:.1e}"  # a rounding error, or a target of tiny numbers
     return f"{round(float(value), place):z,.{max(0, place)}f}"

@@ -1,4 +1,4 @@
-"""Order of features by a measure, the most important first; equal values stay in their order."""
+"""Order features by a measure, the most important first; equal values keep their order."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,8 +13,7 @@ def descending(values: np.ndarray) -> np.ndarray:
 
 
 def leading(values: np.ndarray, n: int, also: Iterable[int] = ()) -> np.ndarray:
-    """Positions of the n largest values, and of others, the largest last: where pictures have it
-    on top."""
+    """Positions of the n largest values and of `also`, the largest last (on top in pictures)."""
     require_count("max_features", n)
     order = descending(values)
     is_shown = np.isin(order, list(also))
@@ -23,13 +22,13 @@ def leading(values: np.ndarray, n: int, also: Iterable[int] = ()) -> np.ndarray:
 
 
 def ranks_of(values: np.ndarray) -> np.ndarray:
-    """1 for the largest value, and so on."""
+    """Rank of each value: 1 for the largest, and so on."""
     ranks = np.empty(len(values), np.int64)
     ranks[descending(values)] = np.arange(1, len(values) + 1)
     return ranks
 
 
 def list_leaders(names: np.ndarray, values: np.ndarray, texts: Sequence[str]) -> str:
-    """The five largest values in words, each as its text says."""
+    """The five largest values in words: name and text of each."""
     words = (f"{names[j]} {texts[j]}" for j in descending(values)[:5])
     return ", ".join(words) + (", ..." if len(values) > 5 else "")

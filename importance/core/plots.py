@@ -1,8 +1,8 @@
 """Pictures of importances: bars, boxes over trees, rows, ranks, clusters of correlated features.
 
-Every function draws on an axes of matplotlib, which it imports when called; a new figure is as tall
-as its features need to be read. Names of features are cut where they are long. What is drawn over a
-dark axes is pale.
+Every function draws on a matplotlib axes, and imports matplotlib when it is called. A new figure is
+tall enough for its features to be legible. Long names of features are shortened. On dark axes,
+lines are pale.
 """
 
 import functools
@@ -17,15 +17,15 @@ from importance.core.given import require_count
 from importance.core.ordering import leading, ranks_of
 
 COLOR, DARK, PALE = "#4878a8", "#333333", "#dddddd"
-ROW_HEIGHT = 0.24  # inches of a feature
-HEADROOM = 1.3  # inches of title and axis
-MOST_LETTERS = 32  # of a feature's name
-LETTER = 0.065  # inches
+ROW_HEIGHT = 0.24  # inches per feature
+HEADROOM = 1.3  # inches for title and axis
+MOST_LETTERS = 32  # longer names of features are shortened
+LETTER = 0.065  # inches per letter
 T = TypeVar("T")
 
 
 def as_written(draw: Callable[..., T]) -> Callable[..., T]:
-    """Of a function that draws: a name such as "$a^$" stands as it is, and is no formula."""
+    """Decorate a drawing function: a name such as "$a^$" is shown literally, not as a formula."""
 
     @functools.wraps(draw)
     def drawn(*args, **kwargs):
@@ -33,7 +33,7 @@ def as_written(draw: Callable[..., T]) -> Callable[..., T]:
 
         with matplotlib.rc_context({"text.parse_math": False}):
             result = draw(*args, **kwargs)
-            if hasattr(result, "xaxis"):  # texts of an axes that was there before
+            if hasattr(result, "xaxis"):  # existing axes may have created their texts before
                 x, y = result.xaxis, result.yaxis
                 texts = *x.get_ticklabels(), *y.get_ticklabels(), x.label, y.label, result.title
                 for text in texts:
@@ -47,16 +47,16 @@ def plot_bars(
     result: Any, ax: Any = None, max_features: int = 30, level: float | None = None,
     over: str | None = None,
 ) -> Any:  # fmt: skip
-    """Bars with one standard error, or an interval, to either side; the most important on top.
+    """Plot bars with one standard error, or an interval, to either side, most important on top.
 
     Parameters
     ----------
     result : Importances
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=30
-        Leave out all but so many of the most important; the title says so.
+        Draw at most so many features, the most important ones; the title says so.
     level : float, default=None
-        Draw intervals of that confidence instead of one standard error.
+        Draw intervals of this confidence level instead of one standard error.
     over : str, default=None
         What the error is taken over, see `Importances.interval`.
 
@@ -77,14 +77,14 @@ def plot_bars(
 
 
 def draw_bars(ax: Any, result: Any, shown: np.ndarray, reach: np.ndarray) -> None:
-    """Bars of some features, upwards, each with an error to either side."""
+    """Draw bars of some features, from the bottom up, each with an error to either side."""
     places = np.arange(len(shown))
     ax.barh(places, result.values[shown], xerr=reach, color=COLOR, ecolor=ink_of(ax), capsize=2)
     name_bars(ax, short_names(result.feature_names[shown]))
 
 
 def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
-    """A box for every feature: quartiles of what the trees say, whiskers from 5 to 95 %.
+    """Plot a box for every feature: quartiles over the trees, whiskers from 5 to 95 %.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
     Raises
     ------
     ValueError
-        If the trees were not asked one by one.
+        If the result has no values of single trees (`per_tree`).
     """
     if result.per_tree is None:
         raise ValueError(f"{result.measure} does not ask trees one by one: there is no per_tree.")
@@ -121,17 +121,17 @@ def plot_rows(
     result: Any, X: Any = None, ax: Any = None, max_features: int = 15,
     max_rows: int = 1000,
 ) -> Any:  # fmt: skip
-    """A swarm for every feature: what the single rows say, coloured by the feature's value.
+    """Plot a swarm for every feature: its values in single rows, coloured by the feature's value.
 
     Parameters
     ----------
     result : Importances
         With `per_row`.
     X : array-like of shape (n_samples, n_features), default=None
-        The training table, for the colours; groups of columns have none.
+        The training table, for the colours; groups of columns have no colours.
     ax, max_features : see `plot_bars`
     max_rows : int, default=1000
-        Draw so many rows, evenly spaced.
+        Draw at most so many rows, evenly spaced.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def plot_rows(
     Raises
     ------
     ValueError
-        If the rows were not asked one by one, or X is another table.
+        If the result has no values of single rows (`per_row`), or X is another table.
     """
     if result.per_row is None:
         raise ValueError(f"{result.measure} has no per_row: ask for it with per_row=True.")
@@ -153,7 +153,7 @@ def plot_rows(
 
 
 def _columns_of(result, X):
-    """The column of X that each feature is, None for a group of several."""
+    """The column of X for each feature, None for a group of several columns."""
     table, names = np.asarray(X), result.feature_names
     n_rows = len(result.per_row)
     if table.ndim != 2 or len(table) != n_rows:
@@ -173,10 +173,10 @@ def draw_swarms(
     ax: Any, names: np.ndarray, values: np.ndarray, shown: np.ndarray, max_rows: int,
     columns: Sequence[np.ndarray | None] | None,
 ) -> None:  # fmt: skip
-    """A swarm for each feature shown, upwards, of values (n_rows, n_features).
+    """Draw a swarm of values (n_rows, n_features) for each feature shown, from the bottom up.
 
-    Rows of nan are left out, and of the others all but `max_rows`, evenly spaced. The columns give
-    the colours.
+    Rows with nan are left out; of the others, at most `max_rows` are drawn, evenly spaced. They are
+    coloured by the values in `columns`.
     """
     require_count("max_rows", max_rows)
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
@@ -194,9 +194,10 @@ def draw_swarms(
 def plot_ranks(
     results: dict[str, Any], ax: Any = None, max_features: int = 25, also: Iterable[int] = ()
 ) -> Any:
-    """The ranks that several measures give, joined by lines; crossings are disagreements.
+    """Plot the ranks by several measures, joined by lines; crossings are disagreements.
 
-    Ranks beyond the last that is drawn stand below a line, in their order, with the rank behind.
+    Features with ranks beyond `max_features` are drawn in order below a dotted line, with their
+    rank after the name.
 
     Parameters
     ----------
@@ -204,9 +205,9 @@ def plot_ranks(
         Of the same features.
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=25
-        Draw the features that are among so many by the first measure.
+        Draw the features that are among the first so many by the first measure.
     also : iterable of int, default=()
-        Positions of others that are drawn.
+        Positions of further features to draw.
 
     Returns
     -------
@@ -253,7 +254,7 @@ def plot_ranks(
 def plot_clusters(
     correlation: np.ndarray, names: Iterable, ax: Any = None, max_features: int = 60
 ) -> Any:
-    """Rank correlations of the features, those that go together side by side.
+    """Plot the rank correlations of features, with correlated features side by side.
 
     Parameters
     ----------
@@ -262,7 +263,7 @@ def plot_clusters(
     names : sequence of str
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=60
-        Draw those whose strongest correlation is largest.
+        Draw at most so many features: those with the largest correlation to another.
 
     Returns
     -------
@@ -280,7 +281,7 @@ def plot_clusters(
     order = [0]
     if len(kept) > 1:
         order = leaves_list(average(squareform(1.0 - strength, checks=False)))
-    side = max(0.8 + room_of(names) + 0.2 * len(kept), 1.6)  # the scale has to be named
+    side = max(0.8 + room_of(names) + 0.2 * len(kept), 1.6)  # room for the label of the scale
     drawn = np.asarray(correlation)[np.ix_(kept, kept)][np.ix_(order, order)]
     ax, scale = draw_matrix(ax, drawn, names[kept][order], side, cmap="RdBu_r", vmin=-1, vmax=1)
     scale.set_label("rank correlation\n(Spearman)", fontsize=8)
@@ -292,8 +293,10 @@ def plot_clusters(
 def draw_matrix(
     ax: Any, values: np.ndarray, names: np.ndarray, side: float, **look: Any
 ) -> tuple[Any, Any]:
-    """Cells of features by features, on an axes or in a new figure of so many inches; the axes and
-    the scale of the colours beside it."""
+    """Draw a matrix of features by features; return the axes and its colour bar.
+
+    `side` is the size of a new figure in inches, if there is no `ax`.
+    """
     ax = new_axes((side + 1.0, side), "compressed") if ax is None else ax
     image = ax.imshow(values, **look)
     ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
@@ -303,7 +306,7 @@ def draw_matrix(
 
 
 def _places(ranks, most):
-    """Where ranks are drawn, (n_measures, n_shown): those beyond the last one close up."""
+    """Where to draw ranks, (n_measures, n_shown): those beyond `most` are moved together."""
     places = ranks.copy()
     for mine in places:
         beyond = np.flatnonzero(mine > most)
@@ -312,7 +315,7 @@ def _places(ranks, most):
 
 
 def ink_of(ax: Any) -> str:
-    """The colour of lines that are seen on an axes: dark, or pale where that is dark."""
+    """The colour of lines that are visible on an axes: dark, or pale if the axes is dark."""
     from matplotlib.colors import to_rgba
 
     color = to_rgba(ax.get_facecolor())
@@ -322,7 +325,7 @@ def ink_of(ax: Any) -> str:
 
 
 def plain_numbers(axis: Any, most: int = 6) -> None:
-    """Ticks in full, with commas between thousands: no power of ten stands beside the axis."""
+    """Label ticks in full, with commas between thousands, without a power of ten at the axis."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most))
@@ -330,31 +333,31 @@ def plain_numbers(axis: Any, most: int = 6) -> None:
 
 
 def short_names(names: Iterable) -> np.ndarray:
-    """Names as pictures show them, cut in the middle: many differ by their end."""
+    """Names as pictures show them: long ones are cut in the middle, as many differ at the end."""
     whole = map(str, names)
     cut = [n if len(n) <= MOST_LETTERS else f"{n[: MOST_LETTERS - 12]}…{n[-11:]}" for n in whole]
     return np.array(cut, dtype=object)
 
 
 def room_of(names):
-    """Inches of the longest name."""
+    """Width of the longest name, in inches."""
     return LETTER * max(map(len, names))
 
 
 def new_axes(size: tuple[float, float], layout: str = "constrained") -> Any:
-    """An axes of a new figure, whose labels stay inside; "compressed" where cells are square."""
+    """An axes of a new figure; use the layout "compressed" for matrices with square cells."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout=layout)[1]
 
 
 def axes_for(ax: Any, n_features: int, height: float = ROW_HEIGHT) -> Any:
-    """The axes given, or a new one that is high enough for so many features."""
+    """The given axes, or a new one that is tall enough for so many features."""
     return new_axes((7, HEADROOM + height * n_features)) if ax is None else ax
 
 
 def name_bars(ax: Any, names: Sequence[str] | np.ndarray, origin: float = 0.0) -> None:
-    """Names of bars, or the like, upwards, plain numbers below, and a line where they begin."""
+    """Name bars (or the like) from the bottom up; plain numbers below, and a line at the origin."""
     ax.set_yticks(np.arange(len(names)), names, fontsize=9)
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.axvline(origin, color=ink_of(ax), linewidth=0.8, zorder=0)
@@ -371,7 +374,7 @@ def _entitle(ax, result, shown, note):
 
 
 def numbers_in(column: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """A column as numbers, and None; of what is none the places in its order, and their names."""
+    """A column as (numbers, None) or, if it is not numeric, as (positions, names of positions)."""
     is_missing = np.array([v is None or is_pandas_na(v) or v != v for v in column], bool)
     if column.dtype == object:
         column = np.where(is_missing, np.nan, column)
@@ -385,7 +388,7 @@ def numbers_in(column: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def share_below(column: Any) -> np.ndarray:
-    """Ranks of the values of a column, from 0 to 1; the middle where one is missing."""
+    """Ranks of the values of a column, scaled to 0 to 1; 0.5 for missing values."""
     values, _ = numbers_in(np.asarray(column))
     known = values[~np.isnan(values)]
     share = np.searchsorted(np.sort(known), values) / max(1, len(known) - 1)
@@ -393,14 +396,14 @@ def share_below(column: Any) -> np.ndarray:
 
 
 def _swarm(values):
-    """Offsets that spread dots of about the same value, as wide as there are many."""
+    """Offsets that spread dots with similar values, the more widely the more of them there are."""
     width = np.ptp(values) or 1.0
     bins = np.floor((values - values.min()) / width * 120).astype(np.int64)
     offset = np.empty(len(values))
     most = np.bincount(bins).max()
     for b in np.unique(bins):
         inside = np.flatnonzero(bins == b)
-        # Normal quantiles look less like a ruler than even steps.
+        # Normal quantiles look less regular than equal steps.
         spread = ndtri((np.arange(len(inside)) + 0.5) / len(inside)) / 2.5
         offset[inside] = spread * (len(inside) / most) ** 0.5
     return 0.36 * np.clip(offset, -1, 1)

@@ -1,4 +1,4 @@
-"""What an importance is reported as: a value per feature, with what stands behind it."""
+"""The result of an importance: a value per feature, with standard errors and explanations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,37 +25,37 @@ class Importances:
         Name of the function that computed it.
     values : ndarray of shape (n_features,), float64
     standard_error : ndarray of shape (n_features,), float64
-        Of `values`; `uncertainty` says over what.
+        Standard error of `values`; `uncertainty` says over what.
     per_tree : ndarray of shape (n_trees, n_features), float64, or None
-        What each tree says; nan in trees that say nothing. None where trees are not asked one by
-        one.
+        The values of single trees; nan for a tree without any. None if the measure does not judge
+        trees one by one.
     feature_names : ndarray of shape (n_features,), str
     unit : str
-        What the values count.
+        Unit of the values.
     uncertainty : str
-        What would vary: what the standard error was taken over.
+        What the standard error was taken over, that is, what would vary.
     bias : str
         The known bias of the measure.
     other_errors : dict of str to ndarray of shape (n_features,)
         Further standard errors of `values`, by what they were taken over.
     per_row : ndarray of shape (n_samples, n_features), float64, or None
-        What each training row says (casewise); nan in rows that say nothing.
+        The values of single training rows (casewise importance); nan for a row without any.
     per_class : ndarray of shape (n_classes, n_features), float64, or None
-        The value over the rows of each class.
+        The values over the rows of each class.
     movable : ndarray of shape (n_features,), float64, or None
-        Share of the out-of-bag rows that could get another row's value, where not all could; nan
-        of features that no tree uses.
+        Share of the out-of-bag rows that could get another row's value, if not all could; nan for
+        features that no tree uses.
     conditioned_on : list of ndarray of str, or None
-        Per feature the columns that it was permuted given.
+        For each feature, the columns on which its permutation was conditioned.
     loss : str or None
-        The loss, or metric, whose increase (decrease) the values are; None of decreases in
+        The loss (or metric) whose increase (or decrease) the values are; None for decreases in
         impurity.
     max_rows : int or None
-        So many of its rows, drawn at random, judged each tree at most; None: all of them did.
+        Each tree was judged on at most so many of its rows, drawn at random; None: on all.
 
     Notes
     -----
-    "Feature" also means a group of columns, where groups were asked for: one entry each.
+    If groups were asked for, "feature" also means a group of columns, which has one entry.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Importances:
         Raises
         ------
         ValueError
-            If there is none of that name.
+            If there is no standard error of that name.
         """
         over = self.uncertainty if over is None else over
         if over not in self.errors:
@@ -120,17 +120,17 @@ class Importances:
         return self.errors[over]
 
     def interval(self, level: float = 0.95, over: str | None = None) -> np.ndarray:
-        """Confidence intervals of the values, as if they were normal and their errors known.
+        """Confidence intervals of the values, as if they were normal with known standard errors.
 
-        Of few repeats errors are not: by the t distribution "95 %" holds over five permutations or
-        refits in 88 % of cases, over two in 70 %.
+        With few repeats, the errors are not known well: by the t distribution, "95 %" intervals
+        over five permutations or refits contain the truth in 88 % of cases, over two in 70 %.
 
         Parameters
         ----------
         level : float, default=0.95
-            Between 0 and 1.
+            Confidence level, between 0 and 1.
         over : str, default=None
-            Which uncertainty, a key of `errors`; `uncertainty` by default.
+            Which standard error to use, a key of `errors`; `uncertainty` by default.
 
         Returns
         -------
@@ -147,13 +147,13 @@ class Importances:
         return np.column_stack((self.values - reach, self.values + reach))
 
     def standard_deviation(self) -> np.ndarray:
-        """Standard deviation over trees, dividing by T - 1; nan where trees are not known."""
+        """Standard deviation over trees, dividing by T - 1; nan without values of two trees."""
         if self.per_tree is None or len(known_trees(self.per_tree)) < 2:
             return np.full(len(self.values), np.nan)
         return known_trees(self.per_tree).std(axis=0, ddof=1)
 
     def v_score(self) -> np.ndarray:
-        """Value over `standard_deviation`; nan where that is 0 or not known.
+        """Value divided by `standard_deviation`; nan where that is 0 or nan.
 
         Returns
         -------
@@ -162,10 +162,10 @@ class Importances:
         return _ratio(self.values, self.standard_deviation())
 
     def z_score(self) -> np.ndarray:
-        """Value over standard error; nan where the latter is 0.
+        """Value divided by standard error; nan where that is 0.
 
-        Where that is over trees it grows with the square root of their number: no p-value follows
-        from it (Strobl and Zeileis 2008).
+        If the error is over trees, the score grows with the square root of their number, so no
+        p-value follows from it (Strobl and Zeileis 2008).
 
         Returns
         -------
@@ -174,9 +174,9 @@ class Importances:
         return _ratio(self.values, self.standard_error)
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame, one row per feature, the most important first.
+        """A pandas.DataFrame with one row per feature, the most important first.
 
-        Its `attrs` say what the standard error is over, and of which loss.
+        Its `attrs` say what the standard error was taken over, and name the loss.
         """
         import pandas as pd
 
@@ -194,12 +194,13 @@ class Importances:
         Parameters
         ----------
         kind : {"bars", "trees", "rows"}, default="bars"
-            Values with an interval; boxes over the trees; what single rows say. See `plot_bars`,
-            `plot_trees` and `plot_rows` of `importance.core.plots` for the options.
+            "bars": values with their errors; "trees": boxes over the trees; "rows": values of
+            single rows. For options see `plot_bars`, `plot_trees` and `plot_rows` of
+            `importance.core.plots`.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; by default those of a new figure.
         **options
-            Of the kind, such as `max_features`.
+            Options of the kind, such as `max_features`.
 
         Returns
         -------
@@ -227,7 +228,7 @@ def _ratio(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def known_trees(per_tree: np.ndarray) -> np.ndarray:
-    """The rows of trees that say something."""
+    """The rows of `per_tree` without nan."""
     return per_tree[~np.isnan(per_tree).any(axis=1)]
 
 
@@ -236,9 +237,9 @@ def mean_and_error(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T), (n_features,) each.
 
-    Rows of nan are left out; the error of one tree is nan. (The form of Breiman and Cutler, and of
-    R's randomForest.) What rows of a table say has the same mean and error; what those of one unit
-    say, of numbers from 0, is added up before it is squared.
+    Rows with nan are left out; the error of a single tree is nan. (This is the formula of Breiman
+    and Cutler, and of R's randomForest.) It also serves for values of single rows of a table. If
+    `units` numbers (from 0) the unit of each row, deviations are summed by unit before squaring.
     """
     is_known = ~np.isnan(per_tree).any(axis=1)
     known = per_tree[is_known]
@@ -254,7 +255,7 @@ def mean_and_error(
 def importances_over_trees(
     measure: str, per_tree: np.ndarray, feature_names: np.ndarray, **words: Any
 ) -> Importances:
-    """The result of a measure that asks the trees one by one, per_tree (n_trees, n_features)."""
+    """The result of a measure with values of single trees, per_tree (n_trees, n_features)."""
     mean, error = mean_and_error(per_tree)
     return Importances(
         measure, mean, error, per_tree, feature_names, uncertainty=OVER_TREES, **words

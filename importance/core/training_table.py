@@ -1,8 +1,8 @@
-"""Is a table the one that trees were grown on? Exactly, from what their leaves say of their rows.
+"""Tell from the leaves of trees, exactly, whether a table is the one that they were grown on.
 
              rows in bag    class shares, mean
-leaf 4       12 = 12        .25 = .25           a row's y is seen where its leaf is pure
-leaf 5        3 =  3        1.0 = 1.0           all three are
+leaf 4       12 = 12        .25 = .25           verifies its rows as a whole
+leaf 5        3 =  3        1.0 = 1.0           is pure, and so verifies y of each of its rows
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ from cart.tree.nodes import LEAF
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 
-# Two rows that changed places are missed by a tree that drew both as often, in one leaf: one tree
-# of three. So many trees miss them with a probability of 1e-15.
+# If two rows of one leaf are exchanged, a tree that drew both equally often does not notice. That
+# is one tree in three, so that so many trees do not notice with a probability of 1e-15.
 MOST_TREES = 32
-SLACK = 1e-9  # of the largest value
+SLACK = 1e-9  # tolerance, as a share of the largest value
 
 
 def grew_on(fitted: Any) -> bool:
-    """Did the trees of a FittedForest grow on its table? Trees are asked until it is certain."""
+    """Whether the trees of a FittedForest were grown on its table, checked until it is certain."""
     is_seen = np.zeros(len(fitted.codes), bool)
     for t in range(min(len(fitted.trees), MOST_TREES)):
         rows = fitted.grown_on(t)
@@ -34,7 +34,7 @@ def grew_on(fitted: Any) -> bool:
 
 
 def fills_leaves(fitted: Any) -> bool:
-    """Do the rows of a FittedForest, whatever their y, fill the leaves of its trees as they did?"""
+    """Whether the leaves of a FittedForest's trees get as many rows as in growth, whatever y is."""
     return all(
         _are_as_many(fitted.trees[t], _leaves(fitted, fitted.trees[t], fitted.grown_on(t)))
         for t in range(min(len(fitted.trees), MOST_TREES))
@@ -42,10 +42,11 @@ def fills_leaves(fitted: Any) -> bool:
 
 
 def has_rows_of(fitted: Any) -> bool:
-    """Does the table of a FittedForest hold the rows that its trees grew on, in any order?
+    """Whether the table of a FittedForest contains the rows its trees grew on, in any order.
 
-    Every leaf then has as many rows as it was grown on, at least. So it has by chance where rows
-    are many, or leaves large; True is said where fresh rows would do so once in a million times.
+    Every leaf then gets at least as many rows as it was grown on. With many rows or large leaves,
+    this may happen by chance, so True is only returned if the probability that fresh rows do so is
+    less than one in a million.
     """
     from scipy.stats import poisson  # slow to import
 
@@ -56,7 +57,7 @@ def has_rows_of(fitted: Any) -> bool:
         found = np.bincount(_leaves(fitted, tree), minlength=tree.node_count)[is_leaf]
         if (found < grown).any():
             return False
-        # As if fresh rows came to each leaf independently of the others.
+        # Approximation: fresh rows come to each leaf independently of the other leaves.
         log_chance += poisson.logsf(grown - 1, n_rows / grown.sum() * grown).sum()
     return bool(log_chance < np.log(1e-6))
 
@@ -66,7 +67,7 @@ def _leaves(fitted, tree, rows=None):
 
 
 def _rows_seen(fitted, t, rows):
-    """Which of the rows that tree t grew on are in pure leaves, or None where it grew on others."""
+    """Which rows that tree t grew on are in pure leaves; None if it grew on another table."""
     tree, weight = fitted.trees[t], fitted.weight_in_tree(t)[rows]
     leaves, codes, n = _leaves(fitted, tree, rows), fitted.codes[rows], tree.node_count
     is_leaf = tree.children_left == LEAF
@@ -93,14 +94,14 @@ def _rows_seen(fitted, t, rows):
 
 
 def _are_as_many(tree, leaves):
-    """Are there as many rows in each leaf as the tree says?"""
+    """Whether there are as many rows in each leaf as the tree says."""
     is_leaf = tree.children_left == LEAF
     n_rows = np.bincount(leaves, minlength=tree.node_count)
     return np.array_equal(n_rows[is_leaf], tree.n_node_samples[is_leaf])
 
 
 def _are_medians(values, leaves, codes, weight, weights):
-    """Does half of each leaf's weight lie on either side of its value?"""
+    """Whether at most half of each leaf's weight lies on either side of its value."""
     slack = SLACK * np.abs(codes).max()
     for is_beyond in (codes < values - slack, codes > values + slack):
         beyond = np.bincount(leaves, weight * is_beyond, len(weights))

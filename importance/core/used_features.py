@@ -1,5 +1,4 @@
-"""A tree on the features it uses only, so that a wide or sparse table costs what they cost; what a
-split asks of rows."""
+"""Restrict a tree to the features it uses, so that other columns cost nothing; tests of splits."""
 
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from cart.tree.packed import is_in_left_subset
 
 
 def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Number the features of a tree among those that it uses.
+    """Renumber the features of a tree among those that it uses.
 
     Returns a tree with scikit-learn's node arrays, the features used, ascending, and their values
     in `rows`, (n_rows, n_used) in C order.
@@ -22,7 +21,7 @@ def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarr
     of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
     restricted = SimpleNamespace(**{name: getattr(tree, name, None) for name in of_trees})
     vars(restricted).update({name: getattr(nodes, name) for name in Nodes._fields})
-    # scikit-learn's are 64 bits wide, and views with gaps: kernels are compiled for one kind.
+    # scikit-learn's array has 64 bits and is not contiguous; kernels are compiled for one kind.
     restricted.feature = np.array(nodes.feature, np.int32)
     features, number = np.empty(X.shape[1], np.int64), np.full(X.shape[1], -1)
     left = np.ascontiguousarray(nodes.children_left, np.int32)
@@ -40,10 +39,10 @@ def _number_features(left, feature, number, features):
 def number_features(
     left: np.ndarray, feature: np.ndarray, number: np.ndarray, features: np.ndarray
 ) -> int:
-    """Number the features that splits use, ascending, and note them; return how many there are.
+    """Number the features that splits use, in ascending order; return how many there are.
 
-    Numbers take the place of features, 0 in leaves. `number` has a place for each feature, all -1,
-    and is left so.
+    The numbers replace the features in `feature` (0 in leaves), and the features are written to
+    `features`. `number` is scratch with an entry for each feature, -1 before and after the call.
     """
     for node in range(feature.shape[0]):
         if left[node] != LEAF:
@@ -61,18 +60,18 @@ def number_features(
 
 
 class Test(NamedTuple):
-    """What a split asks of rows."""
+    """The test by which a split sends rows left or right."""
 
-    values: np.ndarray  # (n_rows,): of its feature
+    values: np.ndarray  # (n_rows,): values of the split's feature
     threshold: float
     missing_left: bool
-    first: int  # where its list of categories begins, see cart.tree.packed.PackedWide; -1
+    first: int  # where its list of categories begins, see cart.tree.packed.PackedWide; or -1
     lists: np.ndarray
 
 
 @inline_kernel
 def goes_left(test: Test, row: int) -> bool:
-    """Does a row go left?"""
+    """Whether a row goes left."""
     x = test.values[row]
     if np.isnan(x):
         return test.missing_left
@@ -85,7 +84,7 @@ def values_of(X: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Values of some rows in some columns of a table or csr_matrix, in C order."""
     if issparse(X):
         return X[rows][:, columns].toarray()
-    if len(columns) == X.shape[1]:  # in order: each is there once
+    if len(columns) == X.shape[1]:  # all columns, in order
         return X.take(rows, axis=0)
     if 3 * len(columns) > X.shape[1]:
         return X.take(rows, axis=0).take(columns, axis=1)

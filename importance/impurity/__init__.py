@@ -1,4 +1,4 @@
-"""Importances from the decreases of impurity: MDI, what surrogates add, and both out of bag."""
+"""Importances from decreases in impurity: MDI, credit to surrogates, and both out of bag."""
 
 from importance.impurity.debiased import Optimism, optimism, unbiased_mdi
 from importance.impurity.masking import Masking, masking

@@ -1,12 +1,12 @@
-"""The decrease in impurity judged on rows that the tree has not seen, and what of MDI is optimism.
+"""Unbiased MDI: decreases in impurity judged by out-of-bag rows; and the optimism of MDI.
 
-Labels are vectors here: one-hot classes, or a number. Of a node with in-bag mean m and out-of-bag
-mean m' the cross impurity of Zhou and Hooker (2021) is
+Here labels are vectors: one-hot classes, or a number. For a node with in-bag mean m and out-of-bag
+mean m', the cross impurity of Zhou and Hooker (2021) is
 
     H' = (mean |y|^2 in bag + mean |y|^2 out of bag) / 2 - m . m'
 
 which is 1 - sum_k p_k p'_k for classes, and (in-bag variance + mean out-of-bag (y - m)^2) / 2 for
-numbers. In bag alone it is the Gini impurity and the variance.
+numbers. With in-bag rows only, it is the Gini impurity or the variance.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ from importance.core.groups import parse_groups
 from importance.core.result import Importances, importances_over_trees, known_trees, mean_and_error
 
 METHODS = ("ufi", "mdi_oob")
-_ROUNDING = 1e-14  # of the mean |y|^2 of a node: a smaller decrease is what sums leave of 0
+_ROUNDING = 1e-14  # times the mean |y|^2 of a node: a smaller decrease is a rounding error
 BIAS = (
     "0 on average for a feature that is independent of y in every node, so values can be negative "
     "(mdi_oob only where y is centred). "
@@ -38,22 +38,24 @@ BIAS = (
 
 @dataclass(frozen=True, eq=False)
 class Optimism:
-    """What MDI says beyond its debiased version; sums over depths are those over all splits.
+    """The optimism of MDI: MDI minus its debiased version, by feature and by depth.
+
+    Sums over depths are the values over all splits.
 
     Attributes
     ----------
     method : {"ufi", "mdi_oob"}
     feature_names : ndarray of shape (n_features,), str
     by_feature : ndarray of shape (n_features,), float64
-        MDI less its debiased version, the mean over trees.
+        MDI minus its debiased version, averaged over trees.
     standard_error : ndarray of shape (n_features,), float64
-        Of `by_feature`, over trees.
+        Standard error of `by_feature`, over trees.
     by_depth : ndarray of shape (n_depths, n_features), float64
-        The same from splits at each depth; the root has depth 0.
+        The optimism of the splits at each depth; the root has depth 0.
     mdi_by_depth : ndarray of shape (n_depths, n_features), float64
-        MDI, not normalised, of Gini or squared error.
+        MDI, not normalised, by Gini impurity or squared error.
     unjudged_by_depth : ndarray of shape (n_depths, n_features), float64
-        The part of `by_depth` from splits that no out-of-bag row judges: UFI skips them.
+        The part of `by_depth` from splits that cannot be judged for lack of out-of-bag rows.
 
     Examples
     --------
@@ -81,22 +83,23 @@ def unbiased_mdi(
     groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """Mean decrease in impurity, judged on the out-of-bag rows too.
+    """Mean decrease in impurity, judged also on the out-of-bag rows.
 
-    Per tree the sum over the splits on a feature; the mean over the trees that have out-of-bag
-    rows. The impurity is Gini in classification and squared error in regression, whatever
-    criterion grew the trees; node means are taken anew from the draws, so it does not matter what
-    the trees predict. Nothing is normalised.
+    The value of a feature is the sum over the splits on it in a tree, averaged over the trees that
+    have out-of-bag rows. The impurity is Gini in classification and squared error in regression,
+    whatever criterion grew the trees. The means of nodes are computed from the draws, so it does
+    not matter what the trees predict. Nothing is normalised.
 
     - "ufi" (Zhou and Hooker 2021): (w_t H'_t - w_l H'_l - w_r H'_r) / w_root with the in-bag
       weights w and the cross impurity H' of in-bag and out-of-bag labels: 1 - sum_k p_k p'_k, or
-      (in-bag variance + mean out-of-bag squared error of the in-bag mean) / 2, with the half that
-      the authors' code leaves out. A split is skipped if one of its sides has no out-of-bag row.
+      (in-bag variance + mean out-of-bag squared error of the in-bag mean) / 2, including the factor
+      1/2 that the authors' code leaves out. A split is skipped if one of its sides has no
+      out-of-bag row.
     - "mdi_oob" (Li et al. 2019): the formula of the paper, the out-of-bag mean of f_j(x_i) . y_i,
       where f_j(x) is the sum, over the splits on j that x passes, of the mean of the side reached
-      less the mean of the node. (The code published with the paper computes something else.) It is
-      0 on average for noise only where y is centred. Classes of different sizes put noise below 0,
-      by 0.002 a feature for classes of 70, 20 and 10 % and of 90 and 10 % (z = -20 and -24; by
+      minus the mean of the node. (The code published with the paper computes something else.) It
+      is 0 on average for noise only if y is centred. Classes of different sizes put noise below 0,
+      by 0.002 per feature for classes of 70, 20 and 10 % and of 90 and 10 % (z = -20 and -24; by
       "ufi" -0.8 and 0.6: `python -m benchmarks calibration --only "off centre" --sets 1500`).
 
     Parameters
@@ -104,7 +107,7 @@ def unbiased_mdi(
     %(bootstrapped)s
     method : {"ufi", "mdi_oob"}, default="ufi"
     sample_weight : array-like of shape (n_samples,), default=None
-        What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
+        Weights of out-of-bag rows, 1 by default. In-bag rows have their weights in the tree.
     %(groups)s
     %(watched)s
 
@@ -115,14 +118,14 @@ def unbiased_mdi(
     Raises
     ------
     TypeError, ValueError
-        If the forest is not one with out-of-bag rows, (X, y) cannot be its training table, or the
-        method or the groups are not known.
+        If this is not a forest with out-of-bag rows, if (X, y) cannot be its training table, or if
+        the method or a group is unknown.
 
     Warns
     -----
     UserWarning
-        If the rows of a class are out of bag less than half as often as those of the others: where
-        but one class ever is, every value of "ufi" is 0.
+        If the rows of a class are out of bag less than half as often as those of the others. If
+        only one class ever is out of bag, every value of "ufi" is 0.
 
     Examples
     --------
@@ -154,15 +157,15 @@ def optimism(
     groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Optimism:  # fmt: skip
-    """How much of the MDI of each feature, at each depth, out-of-bag rows do not confirm.
+    """The part of each feature's MDI, at each depth, that out-of-bag rows do not confirm.
 
     Parameters
     ----------
     %(bootstrapped)s
     method : {"ufi", "mdi_oob"}, default="ufi"
-        Which of the two corrections of `unbiased_mdi`.
+        The debiased version to compare with, see `unbiased_mdi`.
     sample_weight : array-like of shape (n_samples,), default=None
-        What an out-of-bag row counts, 1 by default. In bag, rows count as in the tree.
+        Weights of out-of-bag rows, 1 by default. In-bag rows have their weights in the tree.
     %(groups)s
     %(watched)s
 
@@ -194,7 +197,7 @@ def optimism(
     columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism that no row judges
+    by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism of unjudged splits
     for t, splits in evaluate_trees(fitted, method, n_jobs, verbose, callback):
         excess = splits.plain - splits.debiased
         per_tree[t] = np.bincount(splits.feature, excess, n_features)
@@ -217,17 +220,17 @@ class Splits(NamedTuple):
     feature: np.ndarray  # (n_splits,) int64
     depth: np.ndarray  # (n_splits,) int64
     plain: np.ndarray  # (n_splits,) float64: decrease in bag
-    debiased: np.ndarray  # (n_splits,) float64
-    is_judged: np.ndarray  # (n_splits,) bool: by out-of-bag rows
+    debiased: np.ndarray  # (n_splits,) float64: decrease judged out of bag
+    is_judged: np.ndarray  # (n_splits,) bool: whether there are the out-of-bag rows for it
 
 
 def evaluate_trees(
     fitted: FittedForest, method: str, n_jobs: int | None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Iterator[tuple[int, Splits]]:  # fmt: skip
-    """Numbers and Splits, one after the other, of the trees that have out-of-bag rows.
+    """Yield the number and the Splits of each tree that has out-of-bag rows.
 
-    Raises ValueError if the method is not known, or there is no such tree.
+    Raises ValueError if the method is unknown, or if there is no such tree.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {METHODS}.")
@@ -248,7 +251,7 @@ def _evaluate_splits(fitted, packed, X, t, method):
     tree = fitted.trees[t]
     leaves = leaf_ids(packed, t, X)
     levels = split_levels(tree)
-    # The zero of y changes no impurity; near the mean, sums lose no digits.
+    # Shifting y does not change impurities; with the zero near the mean, sums lose no digits.
     zero = 0.0 if fitted.is_classification else fitted.codes.mean()
     out_weight = fitted.weight * (fitted.counts(t) == 0)
     inside, outside = (
@@ -296,9 +299,9 @@ def split_levels(tree: Any) -> list[np.ndarray]:
 
 
 class Labels(NamedTuple):
-    """What the rows of each node say of y; 0 where there are none."""
+    """Statistics of the labels in each node; 0 for a node without rows."""
 
-    weight: np.ndarray  # (n_nodes,): of the rows
+    weight: np.ndarray  # (n_nodes,): total weight of the rows
     mean: np.ndarray  # (n_nodes, n_classes): class shares, or the mean (one column)
     squares: np.ndarray  # (n_nodes,): mean |y|^2
 
@@ -307,10 +310,10 @@ def sum_labels(
     tree: Any, levels: list[np.ndarray], leaves: np.ndarray, weight: np.ndarray,
     codes: np.ndarray, n_classes: int,
 ) -> Labels:  # fmt: skip
-    """Sum up labels in the leaves, and the leaves up the tree.
+    """Sum up labels in the leaves, and from the leaves up to the root.
 
-    `codes` are those of classes, or numbers where n_classes is 1; `leaves`, `weight` and `codes`
-    have an entry for each row, `levels` are those of `split_levels`.
+    `leaves`, `weight` and `codes` have an entry for each row; codes are class codes, or numbers if
+    n_classes is 1. `levels` come from `split_levels`.
     """
     n_nodes = tree.node_count
     if n_classes > 1:

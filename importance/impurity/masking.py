@@ -1,4 +1,4 @@
-"""Which features stand in for which: a matrix of surrogates, and its picture."""
+"""Which features are surrogates for which: a matrix, and its picture."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from importance.impurity.stand_ins import with_surrogates
 
 @dataclass(frozen=True, eq=False)
 class Masking:
-    """How nearly each feature (a column) stands in for the splits on another (a row).
+    """How well each feature (column) replaces another (row) in its splits, as a surrogate.
 
     Attributes
     ----------
     values : ndarray of shape (n_features, n_features), float64
-        values[i, j] is the mean `adj` of j over the splits on i, weighted by their improvement:
-        1 where j sends every row the same way, 0 where it is never a surrogate. nan on the
-        diagonal, and in rows of features that no tree splits on.
+        values[i, j] is the mean `adj` of feature j over the splits on feature i, weighted by their
+        improvement: 1 if j sends every row the same way as i, 0 if it is never a surrogate. nan on
+        the diagonal, and in rows of features that no tree splits on.
     standard_error : ndarray of shape (n_features, n_features), float64
-        Of `values`, over trees; nan of a single tree.
+        Standard error of `values`, over trees; nan for a single tree.
     improvement : ndarray of shape (n_features,), float64
-        Sum of the improvements of the splits on each feature, the mean over trees.
+        Sum of the improvements of the splits on each feature, averaged over trees.
     feature_names : ndarray of shape (n_features,), str
 
     Examples
@@ -49,7 +49,7 @@ class Masking:
     feature_names: np.ndarray
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame of pairs, a feature and its stand-in, the nearest first."""
+        """A pandas.DataFrame of pairs (a feature and its stand-in), the highest `adj` first."""
         import pandas as pd
 
         i, j = np.nonzero(np.nan_to_num(self.values) > 0.0)
@@ -66,9 +66,9 @@ class Masking:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; by default those of a new figure.
         max_features : int, default=30
-            Draw so many of the features whose splits improve most.
+            Draw at most so many features: those whose splits improve most.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class Masking:
         drawn = np.ma.masked_invalid(self.values[np.ix_(shown, shown)])
         ax, scale = draw_matrix(ax, drawn, names, side, cmap="Blues", vmin=0, vmax=1)
         scale.set_label("adj")
-        ax.set_facecolor("#eeeeee")  # where there is nothing to say
+        ax.set_facecolor("#eeeeee")  # shown where values are nan
         ax.set_xlabel("stands in")
         ax.set_ylabel("for the splits on")
         if len(shown) < len(self.values):
@@ -99,17 +99,17 @@ class Masking:
 
 @with_shared_parameters
 def masking(model: Any, *, verbose: int = 0, callback: Callable | None = None) -> Masking:
-    """Which features stand in for which, by the surrogates of a tree or forest.
+    """Find which features can replace which, by the surrogates of a tree or forest.
 
-    A feature that is hardly ever split on may be as good as the one that is: it is masked. Where
-    two say the same, each stands in for the other. Only the surrogates that were kept count (the
-    best k of every node), as they agree on the rows that the trees were grown on: a little
-    agreement arises by chance.
+    A feature that is hardly ever split on may be as good as another that is: it is masked by it. If
+    two features carry the same information, each can replace the other. Only the surrogates that
+    were kept count (the best k of every node), with their agreement on the rows that the trees were
+    grown on; a little agreement arises by chance.
 
     Parameters
     ----------
     model : fitted tree or forest
-        With surrogates=k.
+        Fitted with surrogates=k.
     %(reported)s
 
     Returns
@@ -119,11 +119,11 @@ def masking(model: Any, *, verbose: int = 0, callback: Callable | None = None) -
     Raises
     ------
     TypeError, ValueError
-        If the model is no fitted tree or forest, or has no surrogates.
+        If the model is not a fitted tree or forest, or has no surrogates.
 
     See Also
     --------
-    surrogate_importance : an importance that both get.
+    surrogate_importance : an importance that credits both features.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def masking(model: Any, *, verbose: int = 0, callback: Callable | None = None) -
     with np.errstate(invalid="ignore", divide="ignore"):
         whole = own[:, np.newaxis]
         values = lent / whole
-        # A ratio of sums over trees: its residuals lent - values * own add up to 0.
+        # Error of a ratio of sums over trees, whose residuals lent - values * own sum to 0.
         residual = lent_squared - 2.0 * values * lent_own + values**2 * own_squared[:, np.newaxis]
         error = np.sqrt(np.maximum(residual, 0.0)) / whole
     np.fill_diagonal(values, np.nan)

@@ -20,31 +20,32 @@ BIAS = (
 def mdi(forest: Any, normalize: bool = True, *, groups: Any = None) -> Importances:
     """Mean decrease in impurity.
 
-    By default equal to scikit-learn's `feature_importances_`: per tree, the weighted impurity
-    decrease of all splits on a feature, divided by the sum over features; the mean over the trees
-    that split at all, divided by its sum (Breiman et al. 1984; Louppe et al. 2013).
+    By default it is equal to scikit-learn's `feature_importances_`. In each tree, the weighted
+    impurity decreases of all splits on a feature are summed up, and divided by the sum over
+    features. The mean over the trees with at least one split is divided by its sum (Breiman et al.
+    1984; Louppe et al. 2013).
 
     Parameters
     ----------
     forest : fitted random forest, ours or scikit-learn's
     normalize : bool, default=True
-        False is the raw measure of R's ranger (importance="impurity") and randomForest
-        (MeanDecreaseGini, IncNodePurity): per tree the sum, over the splits on a feature, of
-        weight x impurity of the node less that of its children; the mean over all trees, those
-        that do not split counting 0. It is in units of rows x impurity: divided by the weight of
-        a root (the rows drawn for a tree) it is on the scale of `unbiased_mdi`.
+        False gives the raw measure of R's ranger (importance="impurity") and randomForest
+        (MeanDecreaseGini, IncNodePurity): the sum, over the splits on a feature in a tree, of
+        weight x impurity of the node minus that of its children, averaged over all trees (0 for
+        trees without a split). It is in units of rows x impurity; divided by the weight of a root
+        (the rows drawn for a tree), it is on the scale of `unbiased_mdi`.
     %(groups)s
 
     Returns
     -------
     Importances
-        With `normalize` it sums to 1, or is all 0 where no tree splits, and `per_tree` is nan in
-        trees that do not.
+        With `normalize`, values sum to 1, or are all 0 if no tree has a split; `per_tree` is nan
+        for trees without a split.
 
     Raises
     ------
     TypeError, ValueError
-        If the forest is not a fitted random forest, or the groups do not fit it.
+        If this is not a fitted random forest, or if the groups do not match its columns.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Importance that counts what a feature could do in another's place: by surrogate splits.
+"""Surrogate importance, which also credits features that could replace the feature of a split.
 
-A node is split on one feature; its surrogates are the splits of others that send the rows the same
-way, `adj` of them says how nearly:
+A node is split on one feature. Its surrogates are splits of other features that send most rows the
+same way; `adj` measures how well. Each gets `adj` times the improvement of the split:
 
-    node          split on    improvement    surrogates
+    node          split on    improvement    surrogates               credit
     root          bmi         120            s5 (adj .4), bp (.2)     bmi 120, s5 48, bp 24
     its left      s5          50             bmi (adj .6)             s5   50, bmi 30
 
@@ -48,46 +48,47 @@ def surrogate_importance(
     groups: Any = None, n_jobs: int | None = None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
-    """What splits improve, counted for the features that could stand in for them, too.
+    """Decrease in impurity, also credited to the features that could replace that of a split.
 
-    Per tree the sum, over all splits, of their improvement for the feature that is split on, and
-    of improvement times `adj` for that of every surrogate; the mean over trees. For a tree that is
-    `variable.importance` of R's rpart (whose entropy takes natural logarithms: there it is ours
-    times ln 2). A feature that is masked by a better one, and hardly ever split on, shows here.
+    Every split credits its improvement to its feature, and improvement times `adj` to the feature
+    of each surrogate. The credits of a feature in a tree are summed up, and averaged over trees.
+    For a single tree, this is `variable.importance` of R's rpart (whose entropy takes natural
+    logarithms: its values are ours times ln 2). It reveals features that are hardly ever split on
+    because a better one masks them.
 
     Parameters
     ----------
     model : fitted tree or forest
-        With surrogates=k; "auto" is rpart's 5.
+        Fitted with surrogates=k; "auto" is rpart's 5.
     X : array-like of shape (n_samples, n_features), default=None
-        The table the forest was fitted on; with on="oob" only, as y and `sample_weight`.
+        The table the forest was fitted on. X, y and `sample_weight` are only for on="oob".
     y : array-like of shape (n_samples,), default=None
     on : {"training", "oob"}, default="training"
-        Which rows judge. "oob": the improvement is that of `unbiased_mdi` ("ufi"), times the
-        weight of the root, and `adj` is that of the out-of-bag rows of the node whose value of
-        the split is known, against the side where most weight went in bag (half of
-        each, if as much went either way). It is 0 where all of
-        these rows go to that side. Agreement is a share as `surrogate_style` of the fit says.
+        The rows that judge. With "oob", the improvement is that of `unbiased_mdi` ("ufi") times
+        the weight of the root. `adj` is computed on the out-of-bag rows of the node whose value of
+        the split's feature is known, relative to sending all of them to the side with more in-bag
+        weight (or half of each to either side, if both have the same). It is 0 if all of these
+        rows go to that side. Agreement is a share as `surrogate_style` of the fit says.
     sample_weight : array-like of shape (n_samples,), default=None
-        What an out-of-bag row counts, 1 by default.
+        Weights of out-of-bag rows, 1 by default.
     %(groups)s
     %(watched)s
 
     Returns
     -------
     Importances
-        In units of rows x impurity, as `mdi(forest, normalize=False)`. Of a single tree the
+        In units of rows x impurity, as `mdi(forest, normalize=False)`. For a single tree, the
         standard error is nan.
 
     Raises
     ------
     TypeError, ValueError
-        If the model is no fitted tree or forest, or has no surrogates; if a table is given with
-        on="training"; with on="oob", what `unbiased_mdi` raises.
+        If the model is not a fitted tree or forest, or has no surrogates; if a table is given with
+        on="training"; with on="oob", whatever `unbiased_mdi` raises.
 
     See Also
     --------
-    masking : which feature stands in for which.
+    masking : which features can replace which.
 
     Examples
     --------
@@ -132,12 +133,12 @@ def surrogate_importance(
 
 
 def with_surrogates(model: Any) -> tuple[Any, list]:
-    """The tree or adopted forest in a model, and its trees, which have surrogates.
+    """The tree or adopted forest in a model, and its trees, which must have surrogates.
 
     Raises
     ------
     TypeError, ValueError
-        If it is neither, or has none.
+        If the model is not a fitted tree or forest, or has no surrogates.
     """
     if not hasattr(model, "tree_") and hasattr(model, "get_depth"):
         check_is_fitted(model)
@@ -165,7 +166,7 @@ def _check_rows(given, X, y, sample_weight):
 
 
 def _credit(tree, improvement, adj):
-    """Sum of what the features are worth, own splits and surrogates, (n_features,)."""
+    """Credit of each feature in a tree, for its splits and as a surrogate, (n_features,)."""
     is_split = tree.feature >= 0
     own = np.bincount(tree.feature[is_split], improvement[is_split], tree.n_features)
     lent = np.repeat(improvement, np.diff(tree.surrogates.start)) * adj
@@ -173,7 +174,7 @@ def _credit(tree, improvement, adj):
 
 
 def _judge(fitted, t, splits):
-    """What the features are worth in a tree, judged by its out-of-bag rows, (n_features,)."""
+    """Credit of each feature in a tree, judged by its out-of-bag rows, (n_features,)."""
     tree = fitted.trees[t]
     improvement = np.zeros(tree.node_count)
     improvement[splits.node] = splits.debiased * tree.weighted_n_node_samples[0]
@@ -184,7 +185,7 @@ def _judge(fitted, t, splits):
 
 
 def adj_on_rows(tree: Any, X: np.ndarray, weight: np.ndarray, style: str) -> np.ndarray:
-    """`adj` of all surrogates of a tree on other rows than it was grown on.
+    """Compute `adj` of all surrogates of a tree on rows other than those it was grown on.
 
     Parameters
     ----------
@@ -193,24 +194,24 @@ def adj_on_rows(tree: Any, X: np.ndarray, weight: np.ndarray, style: str) -> np.
     X : ndarray of shape (n_rows, n_features), float64
     weight : ndarray of shape (n_rows,), float64
     style : {"all", "known"}
-        Share of which rows agreement is, see `surrogate_style` of trees.
+        The rows of which agreement is a share, see `surrogate_style` of trees.
 
     Returns
     -------
     ndarray of shape (n_surrogates,), float64
-        0 where no row goes to the smaller side.
+        0 if no row goes to the side with less in-bag weight.
     """
     surrogates = tree.surrogates
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     heavy = tree.weighted_n_node_samples
-    # By the majority rule a row goes left; half of it where both sides weigh the same.
+    # The part of a row that the majority rule sends left: 1, 0, or 1/2 if both sides weigh as much.
     by_majority = (1.0 + np.sign(heavy[left] - heavy[right])) / 2.0
     counts = np.diff(surrogates.start)
     n_splits = len(surrogates.feature)
     agree, majority, total = np.zeros((3, n_splits))
     parent = parents_of(tree)
     child, row = leaf_ids(pack([tree], X.dtype), 0, X), np.arange(len(X))
-    while True:  # the rows climb from their leaves
+    while True:  # rows climb from their leaves to the root, a level at a time
         row, child = row[parent[child] >= 0], child[parent[child] >= 0]
         if len(row) == 0:
             break
@@ -232,7 +233,7 @@ def adj_on_rows(tree: Any, X: np.ndarray, weight: np.ndarray, style: str) -> np.
 
 
 def _sides_of(surrogates, split, values):
-    """Where surrogates send values: 1 left, 0 right, -1 they cannot say."""
+    """The sides to which surrogates send values: 1 is left, 0 is right, -1 is neither."""
     low_left = surrogates.low_left[split] == 1
     side = ((values <= surrogates.threshold[split]) == low_left).astype(np.int64)
     for listing in np.unique(split[np.isnan(surrogates.threshold[split])]):

@@ -1,1 +1,1 @@
-"""The table in partitions: read and checked, its bins, its targets, and who is in bag."""
+"""A table in partitions: reading and checking it, its bins, targets, weights and in-bag rows."""

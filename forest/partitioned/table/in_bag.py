@@ -1,4 +1,4 @@
-"""How often the rows of a partition are in bag, by the draws of the whole table."""
+"""In-bag counts of the rows of a partition, by the draws of the whole table."""
 
 from functools import lru_cache
 
@@ -8,27 +8,27 @@ from cart.primitives.mersenne_twister import counts_below
 from forest.sampling.block_draws import counts_in_blocks
 from forest.sampling.bootstrap import Bootstrap
 
-# Counts of whole tables that a process keeps for its other partitions: of so many trees, where a
-# tree's take no more bytes than these.
+# A process keeps the counts of whole tables, for its other partitions: of so many trees, if those
+# of a tree take no more than so many bytes.
 _TREES_KEPT, _BYTES_KEPT = 16, 1 << 26
-_UNLIKELY = 256  # times that a row is drawn, of as many draws as there are rows
+_UNLIKELY = 256  # no row is drawn so often among as many draws as rows
 
 
 class InBag:
-    """Who is in bag for the trees of a forest, as any place can tell of its rows.
+    """In-bag counts of a forest's trees, which any process can compute for its rows.
 
     Parameters
     ----------
     bootstrap : Bootstrap
         With the seeds of the trees; without strata and groups.
     weight : ndarray of shape (n_samples,), or None
-        Of the rows, whole numbers, where none are drawn.
+        Weights of the rows, as whole numbers, if nothing is drawn.
     """
 
     def __init__(self, bootstrap: Bootstrap, weight: np.ndarray | None = None) -> None:
         self._bootstrap = bootstrap
         self._weight = None if weight is None else weight.astype(np.uint32)
-        self._kept: dict = {}  # counts of the whole table, by tree, where draws follow weights
+        self._kept: dict = {}  # tree -> counts of the whole table, if draws are by weight
 
     def counts(self, tree: int, first: int, end: int) -> np.ndarray:
         """How often each of the rows first, ..., end - 1 is in bag for a tree.
@@ -61,7 +61,7 @@ def counts_of_part(bootstrap: Bootstrap, tree: int, first: int, end: int) -> np.
     Parameters
     ----------
     bootstrap : Bootstrap
-        Uniform, by blocks, or without draws, with the seeds of the trees.
+        Uniform, by blocks or without draws; with the seeds of the trees.
     tree : int
     first, end : int
         The rows are first, ..., end - 1 of the whole table.

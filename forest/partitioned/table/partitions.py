@@ -1,4 +1,4 @@
-"""A partition of a table: read, checked, and looked at before any work on it is lost."""
+"""Read, check and examine the partitions of a table, before any work is wasted on them."""
 
 from typing import Any, NamedTuple
 
@@ -17,49 +17,48 @@ from forest.partitioned.table.targets import ends_of
 
 
 class Kind(NamedTuple):
-    """What a forest wants to know of its table."""
+    """How a forest reads its table."""
 
     precision: np.dtype  # of X
     has_classes: bool
-    categorical_features: Any = None  # as the forest has it
-    encoder: CategoryEncoder | None = None  # of the categories of the whole table
+    categorical_features: Any = None  # the forest's parameter
+    encoder: CategoryEncoder | None = None  # for the categories of the whole table
 
 
 class Look(NamedTuple):
-    """What is known of a partition, or of several."""
+    """Facts about a partition, or about several together."""
 
-    names: tuple | None  # of the columns, where all are strings
+    names: tuple | None  # of the columns, if all are strings
     n_features: int
-    n_rows: tuple  # of each partition, by its number
-    labels: np.ndarray | None  # distinct ones, ascending; None in regression
+    n_rows: tuple  # pairs (number of a partition, its rows)
+    labels: np.ndarray | None  # distinct labels, ascending; None in regression
     ends: tuple[float, float]  # lowest and highest target in regression
-    # Which columns hold categories, and rows that have them all, of each partition with rows.
-    is_categorical: tuple | None
-    cover: tuple
+    is_categorical: tuple | None  # which columns hold categories
+    cover: tuple  # for each partition with rows, a few of them that have all its categories
 
 
 class Examined(NamedTuple):
-    """A partition, looked at, and its columns sorted."""
+    """The result of examining a partition: facts about it, and its sorted columns."""
 
     look: Look
     columns: list  # see `forest.partitioned.table.quantiles.sort_columns`
 
 
 def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None]:
-    """The values of a partition in the precision of the trees, and the names of its columns.
+    """The checked values of a partition in the precision of trees, and the names of its columns.
 
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_rows, n_features), or a function that reads it
     number : int
-        Of the partition, for errors.
+        Number of the partition, for error messages.
     kind : Kind
 
     Raises
     ------
     TypeError, ValueError
-        If it is sparse, or holds what is no number, or is infinite in that precision, or some names
-        of columns are no strings.
+        If X is sparse, if a value is not a number or is infinite in that precision, or if only some
+        column names are strings.
     """
     X = X() if callable(X) else X
     refuse_sparse(X)
@@ -77,12 +76,12 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
 
 
 def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:
-    """The target of a partition.
+    """The checked target of a partition.
 
     Raises
     ------
     ValueError
-        If it is of other rows, or of several outputs, or has missing values.
+        If it has another number of rows, several outputs or missing values.
     """
     y = np.asarray(y() if callable(y) else y)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -106,13 +105,13 @@ def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:
 
 
 def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
-    """Look at a partition, and sort its columns.
+    """Examine a partition, and sort its columns.
 
     Parameters
     ----------
-    X, y : array-like
+    X, y : array-like, or functions that read them
     number : int
-        Of the partition.
+        Number of the partition.
     kind : Kind
 
     Returns
@@ -128,7 +127,7 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
         encoder = CategoryEncoder(find_categorical(kind.categorical_features, table))
         codes = encoder.fit(table)[:, encoder.mask]
         firsts = [np.unique(column, return_index=True)[1] for column in codes.T]
-        rows = np.unique(np.concatenate([[0], *firsts]))  # with every category, and one at least
+        rows = np.unique(np.concatenate([[0], *firsts]))  # at least one, even without categories
         is_categorical, cover = tuple(encoder.mask), (getattr(table, "iloc", table)[rows],)
         kind = kind._replace(encoder=encoder)
     X, names = values_of(X, number, kind)
@@ -142,22 +141,22 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
 
 
 def look_of(examined: Examined) -> Look:
-    """What is known of a partition."""
+    """The facts about a partition that was examined."""
     return examined.look
 
 
 def sorted_of(examined: Examined) -> list:
-    """The sorted columns of a partition."""
+    """The sorted columns of a partition that was examined."""
     return examined.columns
 
 
 def join_looks(one: Look, other: Look) -> Look:
-    """What is known of two partitions together.
+    """Join the facts about two partitions.
 
     Raises
     ------
     ValueError
-        If their columns differ in number, names or order.
+        If their columns differ in number, names or order, or in which hold categories.
     """
     if one.n_features != other.n_features:
         raise ValueError(
@@ -188,7 +187,7 @@ def join_looks(one: Look, other: Look) -> Look:
 
 
 def join_covers(covers: tuple) -> Any:
-    """One table of some rows of each partition."""
+    """Join some rows of each partition to one table."""
     if hasattr(covers[0], "iloc"):
         import pandas as pd
 
@@ -197,7 +196,7 @@ def join_covers(covers: tuple) -> Any:
 
 
 def shown(names: tuple | None) -> str:
-    """Names of columns, as errors list them."""
+    """Names of columns, as error messages list them."""
     if names is None:
         return "nothing"
     return ", ".join(map(repr, names[:10])) + (" ..." if len(names) > 10 else "")

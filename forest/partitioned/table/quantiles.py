@@ -1,9 +1,9 @@
 """Bins of a table in partitions: exactly those that `max_bins` makes of the whole table.
 
-A partition keeps its columns sorted, as unsigned numbers in the order of the values, and answers
-how many of its values lie up to some numbers. Quantiles of the whole table are closed in on four
-bits at a time, so by eight questions of single precision, by 16 of double (eight bits would need
-half of the questions, whose answers are 16 times as long):
+A partition keeps its columns sorted, as unsigned numbers in the order of the values, and counts how
+many of them are at most equal to given numbers. Quantiles of the whole table are searched four bits
+at a time, in eight rounds for single precision and 16 for double (eight bits at a time would take
+half as many rounds, with answers 16 times as long):
 
     wanted: the 300th of 1000 values          up to 0x2FFFFFFF there are 250, up to 0x3FFFFFFF 450
                                               up to 0x3eFFFFFF           290, up to 0x3fFFFFFF 450
@@ -31,13 +31,13 @@ _DIGIT = 4  # bits
 class Bins(NamedTuple):
     """The bins of all columns."""
 
-    levels: list  # of each column: ndarray of shape (n_bins,), float32 or float64: smallest values
-    tops: list  # of each column: the largest
-    is_cut: np.ndarray  # (n_columns,) bool: are there fewer bins than distinct values?
-    n_categories: np.ndarray | None = None  # (n_columns,) int64: 0 of numbers; None: no categories
+    levels: list  # per column: ndarray of shape (n_bins,), float32 or float64: smallest values
+    tops: list  # per column: largest values
+    is_cut: np.ndarray  # (n_columns,) bool: whether there are fewer bins than distinct values
+    n_categories: np.ndarray | None = None  # (n_columns,) int64: 0 for numbers; None: no categories
 
     def with_categories(self, n_categories):
-        """These bins, but for columns of categories, which have a code for each."""
+        """The same bins, but a code for each category in columns of categories."""
         values = [np.arange(n, dtype=self.levels[0].dtype) for n in n_categories]
         levels, tops = (
             [mine if len(mine) else known for mine, known in zip(values, old, strict=True)]
@@ -69,7 +69,7 @@ def sort_columns(X):
     Returns
     -------
     list of ndarray, uint32 or uint64
-        Of each column its values that are not missing, as keys, ascending.
+        For each column, its values that are not missing, as ascending keys.
     """
     keys = []
     for column in X.T:
@@ -81,7 +81,7 @@ def sort_columns(X):
 
 
 def _keys_of(values):
-    """Unsigned numbers in the order of the values; one for both zeros."""
+    """Keys of values: unsigned numbers in the same order; both zeros have the same key."""
     kind = np.dtype(f"u{values.itemsize}")
     bits = (values + values.dtype.type(0)).view(kind)  # -0.0 + 0.0 is 0.0
     sign = kind.type(1 << (8 * kind.itemsize - 1))
@@ -95,11 +95,11 @@ def _values_of(keys):
     return bits.view(f"f{kind.itemsize}")
 
 
-# --------------------------------------------------- what partitions say, and how it adds up
+# ------------------------------------------- answers of partitions, and how they are joined
 
 
 class FewValues(NamedTuple):
-    """Rows of a column that are not missing, and its distinct values, unless they are many."""
+    """Number of a column's values that are not missing, and the distinct ones, unless too many."""
 
     n_known: int
     keys: np.ndarray | None
@@ -124,14 +124,14 @@ def few_values(columns):
 
 
 def count_up_to(columns, wanted):
-    """How many values of a partition lie up to each of some keys.
+    """Count the values of a partition that are at most equal to each of some keys.
 
     Parameters
     ----------
     columns : list of ndarray
         See `sort_columns`.
     wanted : list of (int, ndarray)
-        Numbers of columns, and keys, ascending.
+        Numbers of columns, and ascending keys.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def count_up_to(columns, wanted):
 
 
 def next_above(columns, wanted):
-    """The smallest key of a partition above each of some keys; the largest number if none is."""
+    """The smallest key of a partition above each given key; the dtype's maximum if none is."""
     found = []
     for j, keys in wanted:
         last = columns[j].dtype.type(np.iinfo(columns[j].dtype).max)
@@ -151,7 +151,7 @@ def next_above(columns, wanted):
 
 
 def join_each(join, one, other):
-    """What two partitions say, joined item by item."""
+    """Join the answers of two partitions item by item."""
     return [join(a, b) for a, b in zip(one, other, strict=True)]
 
 
@@ -159,7 +159,7 @@ def join_each(join, one, other):
 
 
 def find_bins(engine, sorted_parts, max_bins, precision):
-    """The bins of the whole table.
+    """Find the bins of the whole table.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def find_bins(engine, sorted_parts, max_bins, precision):
             engine, sorted_parts, cut, [few[j].n_known for j in cut], max_bins, kind
         )
         begins = [np.concatenate((np.zeros(1, kind), keys[:-1])) for keys in found]
-        # No value but a nan has the key 0.
+        # The key 0 is below the first bin: only a nan has it.
         wanted = list(zip(cut.tolist(), begins, strict=True))
         firsts = engine.reduce(next_above, partial(join_each, np.minimum), sorted_parts, wanted)
         for j, top, first in zip(cut, found, firsts, strict=True):
@@ -192,9 +192,10 @@ def find_bins(engine, sorted_parts, max_bins, precision):
 
 
 def _find_quantiles(engine, sorted_parts, cut, n_known, max_bins, kind):
-    """The keys that bins end with, of each of the columns `cut`."""
+    """For each of the columns `cut`, the largest keys of its bins."""
     n_bits = 8 * kind.itemsize
-    wanted = [-(-n * np.arange(1, max_bins + 1) // max_bins) for n in n_known]  # places, from 1 on
+    # Positions of the bins' ends among the sorted values, counted from 1.
+    wanted = [-(-n * np.arange(1, max_bins + 1) // max_bins) for n in n_known]
     prefix = [np.zeros(max_bins, kind) for _ in cut]
     for shift in range(n_bits - _DIGIT, -1, -_DIGIT):
         below = kind.type((1 << shift) - 1)
@@ -206,20 +207,20 @@ def _find_quantiles(engine, sorted_parts, cut, n_known, max_bins, kind):
             list(zip(cut.tolist(), asked, strict=True)),
         )  # fmt: skip
         for i in range(len(cut)):
-            at = np.searchsorted(counts[i], wanted[i])  # the first that reaches the place
+            at = np.searchsorted(counts[i], wanted[i])  # first count that reaches the position
             prefix[i] = asked[i][at] & ~below
     return [np.unique(keys) for keys in prefix]
 
 
 def find_codes(X, bins, codes):
-    """The codes of a partition.
+    """Write the codes of a partition, and return them.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_columns), float32 or float64
     bins : Bins
     codes : ndarray of shape (n_columns, n_rows)
-        Is written, and returned; the highest number of its type is a missing value.
+        Output; the highest number of its dtype is a missing value.
     """
     missing = np.iinfo(codes.dtype).max
     for j, tops in enumerate(bins.tops):
@@ -229,14 +230,14 @@ def find_codes(X, bins, codes):
 
 @entry_kernel
 def _find_codes(values, tops, codes, missing):
-    """Write how many tops lie below each value, which is at most the last of them."""
+    """Write the number of tops below each value; no value is above the last top."""
     for i in range(values.shape[0]):
         value = values[i]
         if value != value:
             codes[i] = missing
             continue
         low, length = 0, tops.shape[0]
-        while length > 1:  # branch-free: where a value lies is unpredictable
+        while length > 1:  # binary search without branches, which would be unpredictable
             half = length // 2
             low += half * (tops[low + half - 1] < value)
             length -= half

@@ -1,4 +1,4 @@
-"""Tables that are read in pieces: arrays, which may be memory-mapped, and files."""
+"""Tables that are read in pieces: arrays (possibly memory-mapped) and files."""
 
 import tempfile
 from functools import partial
@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 
 def refuse_sparse(table: Any) -> None:
-    """Refuse a sparse table, or a partition of one: a TypeError.
+    """Raise a TypeError for a sparse table, or a partition of one.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def refuse_sparse(table: Any) -> None:
 
 
 def cut_array(array: Any, n_rows: int) -> list:
-    """Views of so many rows each.
+    """Cut a table into views of at most `n_rows` rows.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ def cut_array(array: Any, n_rows: int) -> list:
 
 
 def empty_on_disk(shape: tuple, dtype: np.dtype, folder: str) -> np.ndarray:
-    """An array to be written, in a file without a name that goes when the array does.
+    """An empty array mapped to an unnamed file, which is removed with the array.
 
-    The system may write its pages to the file and drop them: they take memory while there is some.
+    The operating system may write pages to the file and drop them when it is short of memory.
 
     Parameters
     ----------
     shape : tuple of int
     dtype : dtype
     folder : str
-        Of a disk, best a local one.
+        Folder of the file, preferably on a local disk.
     """
     if 0 in shape:
         return np.empty(shape, dtype)  # nothing to map
@@ -56,23 +56,24 @@ def empty_on_disk(shape: tuple, dtype: np.dtype, folder: str) -> np.ndarray:
 
 
 def read_path(path: Path, of_rows: dict, n_rows: int) -> list[list]:
-    """Pieces of files, read when they are needed.
+    """Divide files into pieces that are read when they are needed.
 
     Parameters
     ----------
     path : Path
-        A file, or a folder of files of one kind, which follow one another in the order of their
-        names: those of `numpy.save`, or Parquet.
+        A file of `numpy.save` or in the Parquet format, or a folder of such files of one kind, in
+        the order of their names.
     of_rows : dict of str to str, path or array-like
-        The target, and what else rows have, by its name: as X; of Parquet the name of a column.
+        The target and other data of rows, by name: given as X is, or, for Parquet, as the name of a
+        column.
     n_rows : int
-        Of a piece, at most. A row group of Parquet is not divided: more pieces are made by whoever
-        writes the file.
+        Maximum number of rows of a piece. The row groups of Parquet files are not divided; their
+        size is set when the file is written.
 
     Returns
     -------
     list of lists of functions, or of arrays
-        The parts of X, and of each of `of_rows`.
+        The pieces of X, and of each item of `of_rows`.
 
     Raises
     ------
@@ -116,8 +117,10 @@ def _pieces_of(files, n_rows):
 
 
 def _read_rows(path, first, end):
-    """Some rows of a file of `numpy.save`, which is mapped meanwhile: a map that stayed would count
-    as memory in use."""
+    """Read rows of a file of `numpy.save`.
+
+    The file is only mapped meanwhile: a map that stayed would count as memory in use.
+    """
     return np.array(np.load(path, mmap_mode="r")[first:end])
 
 
@@ -144,7 +147,7 @@ def _row_groups_of(files, of_rows):
 
 
 def _read_row_group(path, group, columns):
-    """A row group of a Parquet file: a dataframe of several columns, or an array of one."""
+    """Read a row group of a Parquet file: a dataframe of several columns, or an array of one."""
     import pyarrow.parquet as pq
 
     is_one = isinstance(columns, str)

@@ -1,14 +1,14 @@
-"""Targets whose sums are exact, in any order: class codes, or numbers in whole steps.
+"""Targets of regression rounded to whole steps, so that their sums are exact in any order.
 
-A forest grown on sums of rounded numbers depends, in the last bits, on the order of the rows. So
-targets of regression are rounded to whole multiples of a step, a power of two, that is fine enough
-for the largest of them and coarse enough for sums of squares to stay below 2**53:
+A forest that is grown on sums of rounded numbers depends, in the last bits, on the order of the
+rows. Targets are therefore rounded to multiples of a step. The step is a power of two, just coarse
+enough for the sum of the squared targets, in steps, to stay below 2**53:
 
     n_draws * steps**2 <= 2**53     steps: of the largest target
     a million draws                 94,906 steps: y to 1e-5 of the largest
     a thousand million              3,001 steps: to 3e-4
 
-Whole numbers, and others that are multiples of the step, stay what they are.
+Targets that are multiples of the step already do not change.
 """
 
 import math
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from cart.primitives.float_order import WHOLE_MAX
 from cart.primitives.user_warning import warn_user
 
-_FEWEST_STEPS = 1000  # between the lowest and the highest target: with fewer, rounding is seen
+_FEWEST_STEPS = 1000  # with fewer steps between lowest and highest target, rounding matters
 
 
 def step_of(largest: float, n_draws: int) -> float:
@@ -29,9 +29,9 @@ def step_of(largest: float, n_draws: int) -> float:
     Parameters
     ----------
     largest : float
-        Of the absolute targets.
+        The largest absolute value of a target.
     n_draws : int
-        In-bag rows of a tree, by how often they are in bag.
+        In-bag rows of a tree, each counted as often as it is in bag.
 
     Returns
     -------
@@ -46,12 +46,12 @@ def step_of(largest: float, n_draws: int) -> float:
 
 
 def ends_of(y: np.ndarray) -> tuple[float, float]:
-    """The lowest and the highest target; of none inf and -inf."""
+    """The lowest and the highest target; inf and -inf if there are none."""
     return float(y.min(initial=np.inf)), float(y.max(initial=-np.inf))
 
 
 def steps_between(low: float, high: float, n_draws: int) -> float:
-    """The length of a step for targets from `low` to `high`; warns where few lie between them.
+    """The length of a step for targets from `low` to `high`.
 
     Parameters
     ----------
@@ -62,6 +62,11 @@ def steps_between(low: float, high: float, n_draws: int) -> float:
     Returns
     -------
     float
+
+    Warns
+    -----
+    UserWarning
+        If there are few steps between `low` and `high`, and these are not multiples of a step.
     """
     if low > high:  # no targets
         return 1.0
@@ -76,18 +81,18 @@ def steps_between(low: float, high: float, n_draws: int) -> float:
 
 
 def in_steps(y: np.ndarray, step: float) -> np.ndarray:
-    """Targets as whole numbers of steps, int64, rounded to the nearest."""
+    """Targets in steps, rounded to the nearest whole number, int64."""
     return np.rint(np.asarray(y, np.float64) / step).astype(np.int64)
 
 
 def fixed_point(y: ArrayLike, n_draws: int | None = None) -> Any:
-    """Round targets as `forest.dask.fit` does: a local forest of them is the same, bit for bit.
+    """Round targets as `forest.dask.fit` does: a local fit on them gives the same forest.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
     n_draws : int, optional
-        In-bag rows of a tree; as many as there are rows unless given.
+        In-bag rows of a tree; by default the number of rows.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Weights of rows: how likely they are drawn, or, where none are drawn, how often they count.
+"""Weights of rows: probabilities of draws or, if nothing is drawn, weights inside the trees.
 
-Draws by weight are a stream of the whole table, so all weights come to one place, and from there to
-every process that replays the stream: eight bytes a row.
+Draws by weight come from a stream for the whole table. All weights are therefore gathered in one
+place and sent to every process that replays the stream: eight bytes per row.
 """
 
 from operator import add
@@ -22,7 +22,7 @@ def weights_of_table(
     model: BaseEstimator, engine: Engine, y_parts: Any, weight_parts: Any, spans: list,
     kind: Kind, target: Target,
 ) -> np.ndarray | None:  # fmt: skip
-    """Weight of every row by sample weights and class weights, as a local fit has it.
+    """Combine sample weights and class weights to the weight of every row, as in a local fit.
 
     Parameters
     ----------
@@ -31,20 +31,20 @@ def weights_of_table(
     y_parts, weight_parts : handles
         The latter may be None.
     spans : list of (number, first row, end)
-        Of the partitions.
+        The rows of each partition.
     kind : Kind
     target : Target
-        That knows the labels of the whole table.
+        With the labels of the whole table.
 
     Returns
     -------
     ndarray of shape (n_samples,), float64, or None
-        None where all weigh the same.
+        None if all rows weigh the same.
 
     Raises
     ------
     ValueError
-        If weights are negative or not finite, of other rows, or all of them 0.
+        If weights are negative or not finite, do not match the rows, or are all 0.
     """
     weight = y = None
     if weight_parts is not None:
@@ -56,12 +56,12 @@ def weights_of_table(
 
 
 def total_of_whole(weight: np.ndarray) -> int:
-    """The sum of weights that trees are grown on, which have to be whole.
+    """The sum of weights inside the trees, which must be whole numbers.
 
     Raises
     ------
     ValueError
-        If they are not, or are too many for a cell of a histogram.
+        If they are not, or if the sum is too large for a cell of a histogram.
     """
     if not (weight == np.floor(weight)).all():
         raise ValueError(
@@ -79,7 +79,7 @@ def total_of_whole(weight: np.ndarray) -> int:
 
 
 def _gather(engine, function, parts, spans, *common):
-    """What a function has of the rows of every partition, which it gives with its number."""
+    """Concatenate over partitions what a function, which returns [(number, array)], has of rows."""
     found = engine.reduce(itself, add, engine.map(function, parts, spans, common=common))
     return np.concatenate([of_rows for _, of_rows in sorted(found, key=lambda part: part[0])])
 
