@@ -7,7 +7,7 @@ from cart.primitives.user_warning import warn_user
 
 MOST = 0.9  # a column with more distinct values than this share of the rows identifies rows
 LEAST = 50  # columns with fewer distinct values get no such warning
-_NAMED = 5  # at most so many columns are listed in a warning
+_NAMED = 5  # at most this many columns are listed in a warning
 _DAY = r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{4}/\d{1,2}/\d{1,2})"
 _DATE = re.compile(_DAY + r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 

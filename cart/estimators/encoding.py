@@ -12,8 +12,8 @@ from cart.table.merged_values import count_merged_values, exceeds_doubles, warn_
 from cart.table.table import Table
 
 _MANY_VALUES = 1 << 17  # a smaller table keeps its values
-# A sparse table is made dense if the share of its nonzero values is at least this, by splitter,
-# since trees then grow faster; but only up to so many of them, since it takes more memory.
+# A sparse table is made dense, for faster growth, if the share of its nonzero values is at least
+# _DENSE_FROM (by splitter), and their number at most _DENSE_MAX, since it takes more memory.
 _DENSE_FROM, _DENSE_MAX = {"best": 1 / 4, "random": 1 / 16}, 1 << 22
 
 

@@ -18,7 +18,7 @@ from cart.estimators.reading.words import names_of_categories
 from cart.tree.tree import Tree
 
 _HALF = 0.5
-_NAMED = 3  # the name of a column lists at most so many categories
+_NAMED = 3  # the name of a column lists at most this many categories
 
 
 class Indicators(TransformerMixin, BaseEstimator):

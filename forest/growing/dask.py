@@ -80,7 +80,7 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
 
 
 def require_forest(forest: Any) -> None:
-    """Raise a TypeError unless this is a forest of ours, as parameters that only ours have tell."""
+    """Raise a TypeError unless this is a forest of ours, by parameters that only ours have."""
     if not (hasattr(forest, "voting") and hasattr(forest, "feature_draw")):
         name = forest.__name__ if isinstance(forest, type) else type(forest).__name__
         raise TypeError(

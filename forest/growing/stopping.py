@@ -21,7 +21,7 @@ from forest.growing.interruption import Interruption
 
 FIRST_TREES, MIN_TREES, MAX_TREES = 8, 48, 10_000
 _GROUPS = 12
-# The loss is estimated on at most so many rows; more would hardly improve the judgement.
+# The loss is estimated on at most this many rows; more would hardly improve the estimate.
 _MAX_ROWS = 20_000
 _LEADERS = 5
 _REACH = 1.96  # standard errors to either side: 95 %

@@ -52,7 +52,7 @@ def to_sklearn(
     >>> from cartwood import RandomForestRegressor, to_sklearn
     >>> X, y = load_diabetes(return_X_y=True)
     >>> forest = RandomForestRegressor(10, random_state=0).fit(X, y)
-    >>> peer = to_sklearn(forest)  # for what asks for scikit-learn's class
+    >>> peer = to_sklearn(forest)  # for functions that need scikit-learn's class
     >>> found = partial_dependence(peer, X, [2], method="recursion", grid_resolution=3)
     >>> found["average"].round(1)
     array([[113.8, 177.5, 225. ]])

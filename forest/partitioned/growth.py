@@ -30,15 +30,15 @@ from forest.partitioned.small_nodes import grow_below, grow_below_held
 _JOBS_PER_WORKER = 4
 _SMALL_ROWS, _SMALL_ROWS_HELD = 1 << 13, 1 << 16  # defaults of `Size.small_rows`
 _LEAST_JOB_ROWS = 1 << 14  # fewer rows are not worth a job
-_ROWS_LISTED = 8  # so many rows can be listed for one that is sent with its codes
+_ROWS_LISTED = 8  # number of rows that can be listed for one that is sent with its codes
 
 
 class Size(NamedTuple):
     """How much is done at once."""
 
     rows_at_once: int = 1 << 20  # rows per piece of a table that is read in pieces
-    # Nodes with at most so many rows are brought to one place. None: 2**13 rows, or 2**16 if every
-    # process holds all codes, so that they need not be sent.
+    # Nodes with at most this many rows are brought to one place. None: 2**13 rows, or 2**16 if
+    # every process holds all codes, so that they need not be sent.
     small_rows: int | None = None
     histogram_bytes: int = 1 << 27  # size of the histograms of all nodes counted at once
     job_rows: int = 1 << 20  # approximate limit of the rows of small nodes grown in one job

@@ -3,7 +3,7 @@
 # Approximate number of in-bag rows of the first group, in each process.
 _FIRST_ROWS = 1 << 21
 _SECONDS = 10.0  # approximate limit of the time that a later group takes
-_MOST_MORE = 4  # a group has at most so many times the trees of the previous one
+_MOST_MORE = 4  # a group has at most this many times the trees of the previous one
 # Every level of a group costs a round trip to all workers. If that takes most of the time, twice as
 # many trees take hardly longer. Groups grow while the rate of trees grows by at least this factor.
 _PAYS = 1.25

@@ -6,7 +6,7 @@ from cart.primitives.user_warning import warn_user
 from importance.core.fitted_forest import FittedForest
 
 LEAST_SHARE = 0.5  # least ratio of how often a class is out of bag to how often the others are
-MOST_NAMED = 10  # the warning lists at most so many classes
+MOST_NAMED = 10  # the warning lists at most this many classes
 
 
 def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray | None = None) -> None:

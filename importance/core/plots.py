@@ -54,7 +54,7 @@ def plot_bars(
     result : Importances
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=30
-        Draw at most so many features, the most important ones; the title says so.
+        Draw at most this many features, the most important ones; the title says so.
     level : float, default=None
         Draw intervals of this confidence level instead of one standard error.
     over : str, default=None
@@ -131,7 +131,7 @@ def plot_rows(
         The training table, for the colours; groups of columns have no colours.
     ax, max_features : see `plot_bars`
     max_rows : int, default=1000
-        Draw at most so many rows, evenly spaced.
+        Draw at most this many rows, evenly spaced.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def plot_ranks(
         Of the same features.
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=25
-        Draw the features that are among the first so many by the first measure.
+        Draw the features with ranks up to this number by the first measure.
     also : iterable of int, default=()
         Positions of further features to draw.
 
@@ -263,7 +263,7 @@ def plot_clusters(
     names : sequence of str
     ax : matplotlib.axes.Axes, optional
     max_features : int, default=60
-        Draw at most so many features: those with the largest correlation to another.
+        Draw at most this many features: those with the largest correlation to another.
 
     Returns
     -------

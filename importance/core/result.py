@@ -51,7 +51,7 @@ class Importances:
         The loss (or metric) whose increase (or decrease) the values are; None for decreases in
         impurity.
     max_rows : int or None
-        Each tree was judged on at most so many of its rows, drawn at random; None: on all.
+        Each tree was judged on at most this many of its rows, drawn at random; None: on all.
 
     Notes
     -----

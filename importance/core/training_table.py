@@ -14,7 +14,7 @@ from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 
 # If two rows of one leaf are exchanged, a tree that drew both equally often does not notice. That
-# is one tree in three, so that so many trees do not notice with a probability of 1e-15.
+# is one tree in three, so 32 trees do not notice with a probability of 1e-15.
 MOST_TREES = 32
 SLACK = 1e-9  # tolerance, as a share of the largest value
 

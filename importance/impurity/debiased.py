@@ -190,7 +190,7 @@ def optimism(
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
     >>> found = optimism(forest, X, y)
-    >>> found.by_feature.round(-1)  # what MDI says beyond what holds out of bag
+    >>> found.by_feature.round(-1)  # the part of MDI that does not hold out of bag
     array([350.,  50., 410., 440., 340., 350., 280., 160., 400., 380.])
     """
     fitted = check_forest(forest, X, y, sample_weight)

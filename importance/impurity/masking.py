@@ -68,7 +68,7 @@ class Masking:
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; by default those of a new figure.
         max_features : int, default=30
-            Draw at most so many features: those whose splits improve most.
+            Draw at most this many features: those whose splits improve most.
 
         Returns
         -------

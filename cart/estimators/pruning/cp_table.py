@@ -64,7 +64,7 @@ class CpTable(NamedTuple):
         ----------
         rule : {"1se", "min"}, default="1se"
             "min" chooses the smallest subtree of least cross-validated risk; "1se" the smallest
-            one whose risk exceeds the least by no more than the least one's standard error.
+            one whose risk exceeds the least by at most the standard error of the least.
 
         Returns
         -------
@@ -153,9 +153,9 @@ def prune_at(tree: Any, cp: float) -> Any:
     tree : a fitted tree of `cart`
         With one output; it is not changed.
     cp : float
-        Complexity, as a share of the root's risk: a split is cut off if the splits from it
-        downwards lower the risk by no more than this per leaf that they add. `cp_table` lists
-        the complexities at which the subtree changes.
+        Complexity, as a share of the root's risk. A split is pruned, with all splits below it, if
+        together they lower the risk by at most this per leaf that they add. `cp_table` lists the
+        complexities at which the subtree changes.
 
     Returns
     -------

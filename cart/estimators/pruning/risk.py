@@ -75,7 +75,7 @@ class Sequence(NamedTuple):
         return sizes, np.where(risks < _NOTHING * self.root_risk, 0.0, risks)
 
     def judged(self, estimator: Any, alphas: np.ndarray) -> Pruned:
-        """The tree as held-out rows are judged by it, when pruned at descending complexities."""
+        """The tree, pruned at descending complexities, as the kernel that judges rows takes it."""
         loss, kind = np.zeros((0, 0)), CLASSES
         if hasattr(estimator, "classes_"):
             n_classes = self.tree.max_n_classes

@@ -6,7 +6,7 @@ import numpy as np
 
 from cart.estimators.class_costs import cheapest, true_shares
 
-MOST_NAMED = 8  # a condition lists at most so many categories
+MOST_NAMED = 8  # a condition lists at most this many categories
 _MANY_DIGITS = 1e4
 
 

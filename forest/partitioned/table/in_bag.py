@@ -8,8 +8,8 @@ from cart.primitives.mersenne_twister import counts_below
 from forest.sampling.block_draws import counts_in_blocks
 from forest.sampling.bootstrap import Bootstrap
 
-# A process keeps the counts of whole tables, for its other partitions: of so many trees, if those
-# of a tree take no more than so many bytes.
+# A process keeps the counts of whole tables for its other partitions: those of up to 16 trees, if
+# the counts of a tree take at most 64 MB.
 _TREES_KEPT, _BYTES_KEPT = 16, 1 << 26
 _UNLIKELY = 256  # no row is drawn so often among as many draws as rows
 
