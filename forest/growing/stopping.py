@@ -47,7 +47,8 @@ class Stability(NamedTuple):
     # Whether the interval is within 1 % of the loss, or within half of its standard error over rows
     is_loss_settled: bool
     leaders: np.ndarray  # (n_leaders,) int64: the five most important features, in order
-    is_order_settled: bool  # neighbours differ significantly, or the error is at most 0.01
+    # Whether neighbours differ significantly, or their difference is known to within 0.01
+    is_order_settled: bool
     # "stability", "max_time", "max_memory", "callback", "interrupt" or "the number of trees"
     stopped_by: str
 

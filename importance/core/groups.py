@@ -21,7 +21,7 @@ class Groups(list[Group]):
 
     @property
     def names(self) -> np.ndarray:
-        """(n_groups,) str."""
+        """Names of the groups, (n_groups,) object array of str."""
         return np.array([group.name for group in self], dtype=object)
 
     @property

@@ -98,7 +98,7 @@ def brier(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
 
 
 def true_class(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
-    """(1 - share of the row's class)^2, regardless of other classes (as ranger's forests)."""
+    """(1 - share of the row's class)^2, without other classes (ranger's probability forests)."""
     return LabelLoss(np.square(1.0 - values), codes.astype(np.int64))
 
 

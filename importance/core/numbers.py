@@ -1,6 +1,6 @@
 """Numbers as sentences, reprs, tables and pages show them.
 
-Powers of ten are only used below 1e-12 and from 1e15 on, where doubles have no decimals.
+Powers of ten are only used below 1e-12 and from 1e15 on, where doubles have hardly any decimals.
 """
 
 from math import floor, log10
