@@ -1,7 +1,7 @@
-"""Base class of the fast paths, and how they write leaves and splits.
+"""The base class of the fast paths, and the kernels with which they write leaves and splits.
 
-A fast path grows the trees of `cart.growth.general` where a table is dense. Whether it takes
-missing values, limits of weight and direction, and several outputs, it says itself.
+A fast path grows the same trees as `cart.growth.general`, faster, on dense tables. Each declares
+whether it takes missing values, `min_weight_fraction_leaf`, monotonic constraints, several outputs.
 """
 
 from abc import ABC, abstractmethod
@@ -25,21 +25,21 @@ from cart.tree.compact import MANY, Compact, compress_if_large
 from cart.tree.nodes import UNDEFINED, Grown, from_node
 from cart.tree.recompute import DEPTH_FIRST, MISSING_WAYS, WEIGHTS
 
-# Trees on few rows are grown in one call of the kernel: of so many rows in all, and so many trees.
-# More would save calls, and take more memory at once.
+# Small trees are grown in batches, one call of the kernel each: at most so many rows in all, and so
+# many trees. Larger batches would save calls but take more memory at once.
 _ROWS_AT_ONCE, _TREES_AT_ONCE = 3 << 11, 50
 
 
 class GrownTree(NamedTuple):
-    """What is written of a tree, or of trees one after another."""
+    """The arrays that kernels write: the nodes of one tree, or of several trees in a row."""
 
     nodes: Grown
-    cuts: np.ndarray  # (n_nodes,) uint64: memory of the thresholds, see `cart.table.thresholds`
+    cuts: np.ndarray  # (n_nodes,) uint64: shares the thresholds' memory, `cart.table.thresholds`
 
 
 @inline_kernel
 def tree_at(trees, first):
-    """The tree that has the nodes from `first` on."""
+    """The tree whose nodes begin at `first`: views of the same arrays."""
     return GrownTree(from_node(trees.nodes, first), trees.cuts[first:])
 
 
@@ -53,7 +53,7 @@ def push(waiting, height, start, end, tier, depth, n_constant, impurity):
     waiting.impurity[height] = impurity
 
 
-NONE_MISSING, MISSING_RIGHT, MISSING_LEFT = range(3)  # in a node, along the feature of its cut
+NONE_MISSING, MISSING_RIGHT, MISSING_LEFT = range(3)  # where a cut sends missing values, if any
 
 
 class Cut(NamedTuple):
@@ -63,8 +63,8 @@ class Cut(NamedTuple):
     left_code: int  # rows with a code up to this one go left
     right_code: int  # the next code
     score: float
-    missing: int  # where missing values go
-    threshold: float  # where it was drawn; else it follows from the codes
+    missing: int  # NONE_MISSING, MISSING_RIGHT or MISSING_LEFT
+    threshold: float  # of a random splitter; otherwise it follows from the codes
 
 
 NO_CUT = Cut(-1, 0, 0, -np.inf, NONE_MISSING, 0.0)
@@ -72,20 +72,20 @@ NO_CUT = Cut(-1, 0, 0, -np.inf, NONE_MISSING, 0.0)
 
 @inline_kernel
 def also_left(cut):
-    """The code that goes left beside those up to `left_code`: that of missing values, or this."""
+    """The code that goes left besides those up to `left_code`: MISSING, or else `left_code`."""
     return np.int64(MISSING) if cut.missing == MISSING_LEFT else np.int64(cut.left_code)
 
 
 @inline_kernel
 def is_cut(table, column, low, high):
-    """Are two codes, low < high, two values for scikit-learn?"""
+    """Would scikit-learn cut between two codes, low < high? Not if their values are ties."""
     is_far = np.int64(high) - np.int64(low) > np.int64(table.tie_span[column])
     return is_far or not same_value(table, column, low, high)
 
 
 @inline_kernel
 def cut_between(table, feature, left_code, right_code, score, missing):
-    """A Cut; missing values have the code behind the highest."""
+    """The Cut between two codes. MISSING as right code becomes the code after the highest."""
     column = table.columns[feature]
     n_codes = table.level_start[column + 1] - table.level_start[column]
     return Cut(feature, left_code, min(np.int64(right_code), n_codes), score, missing, 0.0)
@@ -98,13 +98,13 @@ def may_be_split(n, weight, depth, impurity, limits):
         and not weight < 2 * limits.min_weight_leaf
         and n >= limits.min_samples_split
         and n >= 2 * limits.min_samples_leaf
-        and not impurity <= EPSILON  # nan where squares of targets overflow
+        and not impurity <= EPSILON  # true of nan, which comes of squares that overflow
     )
 
 
 @inline_kernel
 def write_leaf(nodes, this, impurity, n, weight):
-    """Write node `this` as a leaf; all but its value."""
+    """Write all of node `this` as a leaf, except its value."""
     nodes.feature[this] = UNDEFINED
     nodes.impurity[this] = impurity
     nodes.n_node_samples[this] = n
@@ -115,7 +115,7 @@ def write_leaf(nodes, this, impurity, n, weight):
 
 @inline_kernel
 def write_way_of_missing(nodes, this, cut, n_left, n):
-    """Where missing values go at a split: as the majority where none were missing."""
+    """Write where missing values go at a split: with the majority if the node had none."""
     if nodes.missing_go_to_left.shape[0] > 0:
         goes_left = 2 * n_left > n
         if cut.missing != NONE_MISSING:
@@ -125,8 +125,8 @@ def write_way_of_missing(nodes, this, cut, n_left, n):
 
 @inline_kernel
 def write_split(nodes, this, cut, cuts):
-    """Make a leaf a split; its threshold is to follow, from the codes in `cuts`, its memory (see
-    `cart.table.thresholds`)."""
+    """Turn the leaf `this` into a split. `cuts` keeps the two codes in the memory of the threshold,
+    which replaces them later (see `cart.table.thresholds`)."""
     nodes.feature[this] = cut.feature
     cuts[this] = cut_of(cut.left_code, cut.right_code)
 
@@ -143,12 +143,12 @@ class FastPath(ABC):
         One that `fits`.
     """
 
-    criteria: tuple[type, ...] = ()  # those of cart.splitting.criteria that it knows
+    criteria: tuple[type, ...] = ()  # the classes of cart.splitting.criteria that it supports
     splitter: type = BestSplitter
     table_kind: type = Table
-    takes_missing = False  # values
+    takes_missing = False  # missing values
     takes_bounds = False  # min_weight_fraction_leaf, monotonic constraints
-    takes_leaves = False  # a limit of their number, which makes growth best first
+    takes_leaves = False  # max_leaf_nodes, with which growth is best first
     most_outputs = 1
 
     def __init__(self, table, codes, plan):
@@ -161,7 +161,7 @@ class FastPath(ABC):
 
     @classmethod
     def knows(cls, plan):
-        """Can trees be grown to this plan, on some table?"""
+        """Whether it can grow trees to this plan, on a suitable table."""
         limits = plan.limits
         return (
             plan.criterion in cls.criteria
@@ -173,29 +173,29 @@ class FastPath(ABC):
 
     @classmethod
     def fits(cls, table, plan):
-        """Can trees be grown on this table, to this plan?"""
+        """Whether it can grow trees on this table, to this plan."""
         is_known = type(table) is cls.table_kind and cls.knows(plan)
         return is_known and (cls.takes_missing or not has_missing(table))
 
     @classmethod
     def takes_narrow(cls, codes, plan):
-        """Does it grow trees on codes of less than 32 bits, for targets that it fits?"""
+        """Whether it can use a table of narrow codes (8 or 16 bits), given the targets `codes`."""
         return True
 
     @property
     def n_at_once(self):
-        """How many trees are worth to be grown at once."""
+        """How many trees to grow in one call of the kernel."""
         if self._is_single:
             return 1
         return min(_TREES_AT_ONCE, max(1, _ROWS_AT_ONCE // len(self._y)))
 
     def accepts(self, weights, is_whole):
-        """Can it deal with these weights? Asked before `grow`, which may rely on it."""
+        """Whether it can grow trees with these weights. `grow` may rely on the answer."""
         return len(weights) == 1 or not self._is_single
 
     @property
     def _is_single(self):
-        """Must trees be grown one by one? A limit of weight is that of one, and so are subsets."""
+        """Whether a call grows one tree only: limits of weight and subsets belong to one tree."""
         has_subsets = self.table_kind is CategoricalTable
         return has_subsets or self._plan.min_weight_fraction_leaf > 0.0
 
@@ -205,25 +205,25 @@ class FastPath(ABC):
         return limits._replace(min_weight_leaf=fraction * weights.sum()) if fraction else limits
 
     def grow(self, weights, seeds, is_whole):
-        """Grow trees with weights that it accepts.
+        """Grow trees with weights that `accepts` has accepted.
 
         Parameters
         ----------
         weights : ndarray of shape (n_trees, n_rows), float64
         seeds : sequence of int
         is_whole : bool
-            Are the weights whole numbers?
+            Whether the weights are whole numbers.
 
         Returns
         -------
         list of cart.tree.batch.OneOfBatch or cart.tree.compact.Compact
-            Where the table is not complete, with cuts in place of thresholds, see
+            If the table is not complete, they hold cuts in place of thresholds, see
             `cart.table.thresholds`.
         """
         if self._scratch is None:
             n_rows, n_noted = self._n_rows_of_stack, self._room if self._is_best_first else 0
             self._candidates = Candidates.create(n_noted)
-            scratch = self._create_scratch()  # all is written: it goes where memory was in use
+            scratch = self._create_scratch()  # first: all of it is written, so reuse freed memory
             self._scratch = (
                 Draw.create(len(self._table.columns), self._plan.hashed_names, n_rows),
                 NodeStack.create(n_rows),
@@ -253,17 +253,19 @@ class FastPath(ABC):
 
     @property
     def shares_nodes(self):
-        """Will there be a `helper` while it grows large trees?"""
+        """Whether other threads can help with large nodes, by calling what `helper` returns."""
         return False
 
     def helper(self):
-        """A function for another thread to call while this one grows a tree: it does a share of
-        what is done in the node at hand, and returns whether there was any. None where nothing is
-        shared, or not yet."""
+        """Return a function for another thread to call while this one grows a tree, or None.
+
+        The function does a share of the work on the current node and returns whether there was any.
+        None means that nothing is shared, or not yet.
+        """
         return None
 
     def _grow_best_first(self, weight, seed):
-        """Grow one tree that way."""
+        """Grow one tree, best first."""
         nodes = Grown.create(self._room, self._plan.n_outputs, self._plan.n_values, True)
         trees, first_node = GrownTree(nodes, nodes.threshold.view(np.uint64)), np.zeros(2, np.int64)
         self._grow(weight[np.newaxis], np.array([seed]), first_node, trees)
@@ -274,7 +276,8 @@ class FastPath(ABC):
         return compress_if_large(nodes)
 
     def _end_trees(self, nodes):
-        """The Categories of nodes that were grown, or None; with them thresholds are written."""
+        """Complete a tree grown on a table with categories: write its thresholds and return its
+        Categories. For other tables, return None."""
         table = self._table
         if self.table_kind is not CategoricalTable:
             return None
@@ -285,8 +288,7 @@ class FastPath(ABC):
         return table.end_tree(nodes)
 
     def _flags(self, weights, is_whole):
-        """What is known to follow in the nodes of trees with these weights, see
-        `cart.tree.recompute`."""
+        """Which arrays of trees with these weights can be recomputed, see `cart.tree.recompute`."""
         is_exact = is_whole and weights.sum() < WHOLE_MAX
         return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
 
@@ -296,7 +298,7 @@ class FastPath(ABC):
 
     @property
     def _room(self):
-        """How many nodes a tree that is grown best first may have."""
+        """How many nodes a tree that is grown best first may have at most."""
         return room_for_leaves(len(self._y), self._plan.limits)
 
     @property
@@ -305,9 +307,9 @@ class FastPath(ABC):
 
     @abstractmethod
     def _create_scratch(self):
-        """What the kernel writes to."""
+        """Create the arrays that the kernel works in."""
 
     @abstractmethod
     def _grow(self, weights, seeds, first_node, trees):
-        """Call the kernel: tree t gets the nodes first_node[t] to first_node[t + 1] of `trees`;
-        one tree is grown best first."""
+        """Call the kernel, which writes tree t to the nodes first_node[t] to first_node[t + 1] of
+        `trees`. Best first, it grows one tree a call."""

@@ -1,8 +1,8 @@
-"""Near copies: codes of a node's rows side by side, for the caches to hold until it is grown.
+"""Cache copies: the codes of a node's rows side by side, small enough to stay in a CPU cache.
 
-A fast path has its rows in tiers: the table, then ever smaller copies. A node takes a nearer copy
-of its rows, from the tier that it lies in, as soon as it fits into one. Rows are numbered anew in
-every copy.
+A fast path has its rows in tiers: the table, then ever smaller copies. As soon as a node is small
+enough for a nearer tier, its rows are copied there from its present tier, and its whole subtree is
+grown on the copy. Every copy numbers its rows anew.
 
     table    codes [ 7 1 9 4 4 2 8 0 3 5 ]     a node has rows [ 2 3 6 9 ]
     copy     codes [ 9 4 8 5 ]                 there rows [ 0 1 2 3 ]; a child has [ 0 2 ] of them
@@ -11,13 +11,13 @@ every copy.
 
 import numpy as np
 
-LEAST_SHARE = 1 / 24  # of the columns that a node must look at for near copies to pay
-_HELD_ANYWAY = 2**20  # bytes of a table's codes, which the second cache holds anyway
-_PADDING = 16  # of the columns of a copy, so that they do not all begin at one place of the cache
+LEAST_SHARE = 1 / 24  # of the columns: copies pay where a node looks at this share or more
+_HELD_ANYWAY = 2**20  # bytes: the level 2 cache holds a table of so many without copies
+_PADDING = 16  # items behind each column of a copy, so that columns do not share cache sets
 
 
 def create_cache_copies(codes, max_features, n_bytes):
-    """Room for near copies of a table's codes.
+    """Allocate cache copies of a table's codes.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ def create_cache_copies(codes, max_features, n_bytes):
     max_features : int
         Features that a node looks at.
     n_bytes : sequence of int
-        Of a column of each copy, descending.
+        Size of a column of each copy, descending.
 
     Returns
     -------
     list of (n, ndarray of shape (n_columns, at least n))
-        For nodes of up to n rows; n is 0 where such a copy does not pay.
+        Copies for nodes of up to n rows; n is 0 where a copy does not pay.
     """
     n_columns, n_rows = codes.shape
     pays = max_features >= LEAST_SHARE * n_columns and codes.nbytes > _HELD_ANYWAY

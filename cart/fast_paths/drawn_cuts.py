@@ -1,13 +1,15 @@
-"""Random cuts of a node of few rows: what is no draw is done for all columns at once, on lanes.
+"""Random cuts of nodes of few rows: thresholds are drawn one by one, all else is vectorized.
+
+Ranges and sides of many columns are found at once, a column in each lane of a vector:
 
     rows across  0 [ 4 1 7 . ]     codes of a row side by side (see `cart.fast_paths.near_rows`)
                  1 [ 2 5 7 . ]
-    low            [ 2 1 7 . ]     values of the lowest and the highest: the last column is constant
+    low            [ 2 1 7 . ]     lowest and highest value: the last column is constant
     high           [ 4 5 7 . ]
     threshold      [ 3 4 . . ]     drawn feature after feature
-    sides          [ 1 0 . . ]     of every row a bit: does it go left?
+    sides          [ 1 0 . . ]     a bit for each row: does it go left?
 
-Tables are of floats (`cart.table.float_table`): codes across are ordinals of the values.
+Tables are float tables (`cart.table.float_table`): codes across are ordinals of the values.
 """
 
 from typing import NamedTuple
@@ -29,20 +31,20 @@ _MISSING = int(TOP)
 
 
 class DrawnCuts(NamedTuple):
-    """The ranges of all columns, and the cuts drawn of some features; see above."""
+    """The ranges of all columns, and the cuts drawn for some features; see the module."""
 
-    low: np.ndarray  # (n_columns, filled up to whole vectors) float64: the lowest known value
-    high: np.ndarray  # the same of the highest
-    kind: np.ndarray  # the same, int32: _CONSTANT, _VARIES or _HAS_MISSING
-    threshold: np.ndarray  # the same, float64: of those drawn
-    last: np.ndarray  # the same, int32: codes go left that, `step` added, are no more than that
-    step: np.ndarray  # the same, int32: 1 where missing values go left: it makes them the lowest
-    sides: np.ndarray  # the same, int64: the rows that go left, a bit each, see `find_sides`
-    marks: np.ndarray  # (64,) int64: the bits
-    feature: np.ndarray  # (n_features,) int64: those drawn, in the order of the draw
-    n_drawn: np.ndarray  # (1,) int64: how many
-    n_whole: int  # blocks of rows across of which more than half is filled
-    has_missing: bool  # is any value of the table missing?
+    low: np.ndarray  # (n_columns padded to whole vectors,) float64: the lowest known value
+    high: np.ndarray  # same shape, float64: the highest known value
+    kind: np.ndarray  # same shape, int32: _CONSTANT, _VARIES or _HAS_MISSING
+    threshold: np.ndarray  # same shape, float64: the thresholds drawn
+    last: np.ndarray  # same shape, int32: a row goes left if its code + `step` <= `last`
+    step: np.ndarray  # same shape, int32: 1 if missing values go left (MISSING + 1 is the lowest)
+    sides: np.ndarray  # same shape, int64: bit i is set if row i goes left, see `find_sides`
+    marks: np.ndarray  # (64,) int64: 1 << i
+    feature: np.ndarray  # (n_features,) int64: the features drawn, in the order of the draw
+    n_drawn: np.ndarray  # (1,) int64: how many these are
+    n_whole: int  # how many blocks of rows across are more than half filled
+    has_missing: bool  # whether the table has missing values
 
     @classmethod
     def create(cls, table):
@@ -57,7 +59,7 @@ class DrawnCuts(NamedTuple):
 
 
 def _values_of(lanes, ordinals):
-    """Single-precision numbers; see `cart.primitives.float_order.bits_of`."""
+    """The float32 values of ordinals; see `cart.primitives.float_order.bits_of`."""
     return lanes.with_bits(lanes.where(ordinals > -1, ordinals, ordinals * -1 | ~_MISSING))
 
 
@@ -76,7 +78,7 @@ def _find_ranges_on(lanes, cuts, across, samples, shift, n, block):
         )
 
     def widen_known(k, lowest, above, highest):
-        following = code_of(k) + 1  # of a missing value the lowest of all
+        following = code_of(k) + 1  # overflows for a missing value: the lowest of all
         above = lanes.where(following > above, following, above)
         lowest, highest = widen(k, lowest, highest)
         return lowest, above, highest
@@ -114,14 +116,17 @@ def _find_sides_on(lanes, cuts, across, samples, n, block):
     lanes.store(cuts.sides, lanes.repeat(lanes.number(n), look, nobody)[0], place)
 
 
-# The last block may have half as many columns, and few CPUs have vectors for all of it.
+# If the last block is at most half filled, half as many lanes do: few CPUs have vectors of WIDTH.
 _find_ranges, _find_sides = map(on_lanes(WIDTH), (_find_ranges_on, _find_sides_on))
 _find_ranges_of_half, _find_sides_of_half = map(on_lanes(HALF), (_find_ranges_on, _find_sides_on))
 
 
 @inline_kernel
 def begin_cuts(cuts, across, samples, shift, n):
-    """Find the ranges of n rows across; of a sample, uint32, they are the bits from `shift` on."""
+    """Find the ranges of all columns over the n rows of a node.
+
+    Samples are uint32; their bits from `shift` on are the row.
+    """
     cuts.n_drawn[0] = 0
     for block in range(cuts.n_whole):
         _find_ranges(cuts, across[block], samples, shift, n, block)
@@ -131,7 +136,7 @@ def begin_cuts(cuts, across, samples, shift, n):
 
 @inline_kernel
 def draw_cut(cuts, table, draw, feature):
-    """Draw a cut of that feature; False where it is constant."""
+    """Draw a cut of a feature; return False if it is constant in the node."""
     column = table.columns[feature]
     kind, low, high = cuts.kind[column], cuts.low[column], cuts.high[column]
     if kind == _CONSTANT:
@@ -150,7 +155,7 @@ def draw_cut(cuts, table, draw, feature):
 
 @inline_kernel
 def find_sides(cuts, across, samples, n):
-    """Find which of n rows, numbers below 64, go left at each cut: bits of `sides`."""
+    """Find which of n rows, numbered below 64, go left at each cut, and write it to `sides`."""
     for block in range(cuts.n_whole):
         _find_sides(cuts, across[block], samples, n, block)
     for block in range(cuts.n_whole, across.shape[0]):
@@ -159,7 +164,7 @@ def find_sides(cuts, across, samples, n):
 
 @inline_kernel
 def drawn_cut(cuts, feature, column, right_code, score):
-    """A cut, once it is drawn."""
+    """The Cut that was drawn for a feature."""
     step, missing = cuts.step[column], NONE_MISSING
     if cuts.kind[column] == _HAS_MISSING:
         missing = MISSING_LEFT if step else MISSING_RIGHT

@@ -1,6 +1,6 @@
-"""The rows of small nodes across features, so that vectors look at all features of a row at once.
+"""Rows stored across features, so that one vector reads many features of a row of a small node.
 
-across   row 0  [ 4 1 7 . ]      codes of a row side by side, filled up to whole vectors
+across   row 0  [ 4 1 7 . ]      codes of a row side by side, padded to whole vectors
          row 1  [ 2 5 3 . ]
 """
 
@@ -10,11 +10,11 @@ from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 
 WIDTH, HALF = 16, 8
-SIGN = np.uint32(1 << 31)  # codes are compared as signed numbers
+SIGN = np.uint32(1 << 31)  # flipped in codes, so that signed comparisons order them
 
 
 def create_across(n_rows, n_columns):
-    """Room for rows across: 16 columns of all rows, then the next ones.
+    """Allocate rows across: 16 columns of all rows, then the next 16 columns.
 
     Returns
     -------
@@ -23,7 +23,7 @@ def create_across(n_rows, n_columns):
     shape = n_blocks(n_columns), n_rows * WIDTH
     n, n_bytes = shape[0] * shape[1], WIDTH * np.dtype(np.int32).itemsize
     room = np.zeros(n + WIDTH, np.int32)
-    first = -room.ctypes.data % n_bytes // room.itemsize  # so that no row lies in two cache lines
+    first = -room.ctypes.data % n_bytes // room.itemsize  # aligned: no row spans two cache lines
     return room[first : first + n].reshape(shape)
 
 
@@ -32,7 +32,7 @@ def n_blocks(n_columns):
 
 
 def across_of(codes):
-    """A table's codes across; see `create_across`."""
+    """Return a table's codes across; see `create_across`."""
     across = create_across(codes.shape[1], len(codes))
     for block, rows in enumerate(across.reshape(len(across), -1, WIDTH)):
         mine = codes[block * WIDTH : (block + 1) * WIDTH]
@@ -41,9 +41,9 @@ def across_of(codes):
 
 
 def load_across(lanes, block, row):
-    """The codes of a row in a block of rows across, or the first ones, as many as there are lanes.
+    """Load the codes of a row of a block: all WIDTH, or with HALF lanes the first half.
 
-    A block of which no more than half is filled has HALF columns: few CPUs have vectors for all.
+    HALF lanes suffice for a block that is at most half filled; few CPUs have vectors of WIDTH.
     """
     return lanes.load(block, row * (WIDTH // lanes.n))
 
@@ -55,8 +55,8 @@ def _copy_row(lanes, across, row, copied, i):
 
 @inline_kernel
 def copy_across(across, codes, samples, shift, nearer):
-    """Copy the rows that samples point to, from rows across or, where there are none, from codes in
-    columns."""
+    """Copy the rows that samples point to into `nearer`: from `across`, or if that has no blocks
+    from `codes`, which are in columns."""
     n = samples.shape[0]
     for block in range(across.shape[0]):
         mine, copied = across[block], nearer[block]
@@ -73,13 +73,13 @@ def copy_across(across, codes, samples, shift, nearer):
 
 @inline_kernel
 def place_across(column):
-    """Block and place of a column's codes."""
+    """The block of a column's codes, and their place within each row of it."""
     return column // WIDTH, column % WIDTH
 
 
 @inline_kernel
 def write_across(across, codes, n):
-    """Write the first n rows of a table's codes."""
+    """Write the first n rows of a table's codes to `across`."""
     for column in range(codes.shape[0]):
         mine, block, place = codes[column], across[column // WIDTH], column % WIDTH
         for i in range(n):
