@@ -1,14 +1,14 @@
-"""Sorted rows of tables with categories: along a column of these in the order of their places.
+"""Sorted rows of tables with categories: the rows of categorical columns are ordered by place.
 
-Numbers are presorted (see `cart.fast_paths.regression.sorted_rows`). Where a node looks at
-categories, their places are found as `cart.splitting.category_subsets` says, and its rows are
-counted into order; a subset is then a cut like others:
+Columns of numbers are presorted (see `cart.fast_paths.regression.sorted_rows`). When a node looks
+at a column of categories, it finds their places (see `cart.splitting.category_subsets`), and a
+counting sort puts its rows in the order of the places. A subset is then a cut like any other:
 
     samples   4  7  8  9             of a node, in the order of the table
     category  c  a  c  b             mean responses: a < c < b
     entries   [ 0 7 | 1 4 | 1 8 | 2 9 ]       place, row
 
-No order is kept from feature to feature: a node's samples stand in that of the table.
+Samples stay in the order of the table: no order is kept from one feature to the next.
 """
 
 from typing import NamedTuple
@@ -52,18 +52,18 @@ from cart.table.table import Table
 class CategoryRows(NamedTuple):
     """The rows of the tree along every column; see `cart.fast_paths.regression.sorted_rows`."""
 
-    sorted: PresortedRows  # of numbers; those of categories have room there
-    entries: np.ndarray  # its
-    numbers: Table  # the columns of numbers as features
-    chosen: np.ndarray  # (n_features,) int64: room for features
+    sorted: PresortedRows  # of columns of numbers; entries of categories are written here, too
+    entries: np.ndarray  # sorted.entries
+    numbers: Table  # the table with columns of numbers as its only features
+    chosen: np.ndarray  # (n_features,) int64: scratch for a list of features
     subsets: Subsets
     samples: np.ndarray  # see `cart.fast_paths.regression.sorted_path.SortedScratch`
     targets: np.ndarray
-    min_ratio: float  # the guard's
+    min_ratio: float  # the F ratio that the guard asks for
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         self.subsets.n_listed[:] = 0
-        self.subsets.weight[:], self.subsets.response[:] = 0.0, 0.0  # and so between searches
+        self.subsets.weight[:], self.subsets.response[:] = 0.0, 0.0  # as after every search
         begin_tree(self.sorted, self.numbers, in_bag, n, is_in_bag)
 
     def load_feature(self, table, column, place, node):
@@ -102,8 +102,11 @@ class CategoryRows(NamedTuple):
 
 @kernel
 def _load_categories(rows, table, column, node):
-    """See `cart.fast_paths.regression.sorted_rows.load_feature`; of categories that no cut parts
-    the lowest code is above the highest, unless there is one alone."""
+    """Do what `cart.fast_paths.regression.sorted_rows.load_feature` does, for categories.
+
+    If the node has several categories but no cut may part them, the lowest code returned is above
+    the highest.
+    """
     subsets, codes = rows.subsets, table.codes[column]
     at = first_of(rows.sorted, column, node.start, node.depth)
     n_known, n_present = _sum_by_category(subsets, codes, rows.samples, rows.targets, node)
@@ -129,8 +132,10 @@ def _load_categories(rows, table, column, node):
 
 @kernel
 def _sum_by_category(subsets, codes, samples, targets, node):
-    """Sum up the responses of the node's categories, in the order in which these are met; return
-    how many rows have one, and how many there are."""
+    """Sum up the responses of each category, and list the node's categories in `subsets.present`.
+
+    Returns how many rows are not missing, and how many categories there are.
+    """
     n_known, n_present, squares = 0, 0, 0.0
     for i in range(node.start, node.end):
         row = samples[i]
@@ -138,7 +143,7 @@ def _sum_by_category(subsets, codes, samples, targets, node):
         if category == MISSING:
             continue
         n_known += 1
-        subsets.present[n_present] = category  # is it new? No processor can guess
+        subsets.present[n_present] = category  # no branch: whether it is new is unpredictable
         n_present += subsets.n_rows[category] == 0
         subsets.n_rows[category] += 1
         weight, y = weight_at(targets, row), y_at(targets, row)
@@ -172,7 +177,7 @@ def _count_into_order(rows, codes, entries, node, n_known, n_places):
 
 @kernel
 def _list_smaller_side(rows, codes, column, node, cut, n_left):
-    """List the categories of the smaller side of a node, whose rows are in order."""
+    """List the categories on the smaller side of a cut; the node's entries are in order."""
     at = first_of(rows.sorted, column, node.start, node.depth)
     entries, n_known = rows.entries[at : at + node.n], node.n
     while code_at(entries, n_known - 1) == MISSING:
@@ -194,7 +199,7 @@ class CategoryMeanPath(SortedPath):
     criteria = (SquaredError, Poisson)
     table_kind = CategoricalTable
     most_outputs = 1
-    _presort_share = 1 / 8  # for less there is the general path only
+    _presort_share = 1 / 8  # lower than usual: the only alternative is the general path
 
     @classmethod
     def fits(cls, table, plan):

@@ -1,12 +1,12 @@
-"""Squared error of up to three outputs: the mean of their variances.
+"""Squared error of two or three outputs: the mean of their variances.
 
-A row has its weight and three targets, so that one line of the cache has all; an output that is not
-there has targets 0, which change no sum:
+The weight and three targets of a row are stored side by side, so that one cache line holds them.
+The targets of a third output that does not exist are 0, which changes no sum:
 
     targets = [ w0 a0 b0 c0 | w1 a1 b1 c1 | ... ]
 
-A node's sums are its weight, the sum of w a, that of all squares, the bounds of its value, which it
-has none of, and the sums of w b and w c.
+A node's sums are its weight, the sum of w a, the sum of all weighted squares, the bounds of its
+value (infinite here), and the sums of w b and w c.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ PER_ROW = 1 + MOST
 
 
 def _score_of_means(left_weight, left, weight, total):
-    """Score of a cut as scikit-learn calculates it."""
+    """Score of a cut as scikit-learn calculates it, from the sums left of it and in the node."""
     a, b, c = left
     squares_left = a * a + b * b + c * c
     a, b, c = total[0] - a, total[1] - b, total[2] - c
@@ -35,10 +35,10 @@ _search = searching(_score_of_means, n_outputs=MOST)
 
 
 class SeveralMeansCuts(NamedTuple):
-    """Variances of the targets of up to MOST outputs."""
+    """The mean variance of the targets of up to MOST outputs."""
 
     n_outputs: float
-    totals: np.ndarray  # (MOST,) float64: of the node at hand
+    totals: np.ndarray  # (MOST,) float64: sums of each output in the current node
 
     @classmethod
     def create(cls, n_outputs):
@@ -65,7 +65,7 @@ class SeveralMeansCuts(NamedTuple):
         return _sum_children(self, samples, targets, node, middle, sums)
 
     def is_free_of_order(self):
-        return False  # squares are summed up output after output
+        return False  # one sum takes the squares of all outputs in turn
 
     def write_value(self, value, sums):
         for k in range(value.shape[0]):
@@ -110,14 +110,14 @@ class SeveralMeansCuts(NamedTuple):
 
 @inline_kernel
 def _take_totals(self, sums):
-    """Keep a node's sums of all outputs."""
+    """Keep a node's sums of all outputs in `totals`."""
     for k in range(MOST):
         self.totals[k] = sums[TOTAL if k == 0 else UPPER + k]
 
 
 @inline_kernel
 def _add_up(samples, targets, start, end, sums):
-    """Weight, sums and squares of samples[start:end], written to `sums`."""
+    """Write weight, sums and squares of samples[start:end] to `sums`."""
     weight, first, second, third, squares = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(start, end):
         at = PER_ROW * np.int64(samples[i])
@@ -145,7 +145,7 @@ def _mean_variance(self, weight, squares, first, second, third):
 
 @inline_kernel
 def _sums_left(samples, targets, n_left, weight, totals):
-    """Weight and sums of samples[:n_left], from the shorter side."""
+    """Weight and sums of samples[:n_left], added up from the shorter side."""
     if n_left > samples.shape[0] - n_left:
         return _left_from_right(samples, targets, n_left, samples.shape[0], weight, totals)
     left, first, second, third = 0.0, 0.0, 0.0, 0.0
@@ -161,7 +161,7 @@ def _sums_left(samples, targets, n_left, weight, totals):
 
 @inline_kernel
 def _left_from_right(rows, targets, middle, end, weight, totals):
-    """Weight and sums left of `middle`: the node's less those of rows[middle:end] from the end."""
+    """Weight and sums left of `middle`: the node's less rows[middle:end], the last row first."""
     first, second, third = totals[0], totals[1], totals[2]
     for i in range(end - 1, middle - 1, -1):
         at = PER_ROW * np.int64(np.uint32(rows[i]))

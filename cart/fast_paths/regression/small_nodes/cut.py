@@ -1,15 +1,15 @@
-"""Best cut of a small node: rows sorted along all columns in vector lanes, two passes of scores.
+"""The best cut of a small node: rows are sorted along many columns at once, then cuts are scored.
 
-One sorting network of exchanges between vectors sorts 8 columns at once: the words of
-the node's rows, and padding up to the next power of two:
+A sorting network of compare-exchanges between vectors sorts 8 columns at once, a column in each
+lane: the words of the node's rows, padded to the next power of two:
 
     words   row 2 [ . . . . ]        row 5 [ . . . . ]         in each lane: rank ascending,
             row 5 [ . . . . ]   ->   ordered   down   |        the padding (of no weight) last
             padding                            each   v
 
-The first pass has the gains of all cuts in single precision, and the two highest of each column;
-the second scores those cuts, as scikit-learn does, whose gain may be the best. In most nodes that
-is one, and it need not be scored.
+A first pass finds the gains of all cuts in single precision, and the two highest of each column. A
+second pass calculates scikit-learn's score of every cut whose gain may be the best despite
+rounding. In most nodes that is a single cut, which need not be scored.
 """
 
 import functools
@@ -44,10 +44,10 @@ from cart.primitives.sorting_networks import merge_exchanges
 
 
 def _ordering(size):
-    """Compile the ordering of up to `size` words in each lane, and the gains of the cuts.
+    """Compile a function that sorts up to `size` words in each lane and finds the gains of cuts.
 
     The gain of a cut is s**2 / (w (W - w)), where s is the sum of the deviations from the node's
-    mean on its left, w their weight and W that of the node.
+    mean on its left, w the weight on its left and W that of the node.
     """
 
     def order(lanes, words, places, ordered, gains, tops, seconds, best):
@@ -93,7 +93,7 @@ _order_4, _order_8, _order_16, _order_32, _order_64 = map(_ordering, (4, 8, 16, 
 
 @inline_kernel
 def sort_small_node(small, samples, start, n):
-    """Sort the node's rows along every column, with the gains of all cuts."""
+    """Sort the node's rows along every column, and find the gains of all cuts."""
     for i in range(n):
         small.places[i] = samples[start + i]
     size = 4
@@ -138,7 +138,7 @@ def number_at(small, i, column):
 
 @inline_kernel
 def mark_small_node(small, column, cut, n):
-    """Mark the node's rows that go left of a cut in `is_left`. Returns how many do."""
+    """Mark in `is_left` which of the node's rows go left at a cut; return how many do."""
     n_left, other = 0, also_left(cut)
     for i in range(n):
         number = number_at(small, i, column)
@@ -154,11 +154,13 @@ def mark_small_node(small, column, cut, n):
 
 @inline_kernel
 def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack):
-    """The best of the cuts along columns[:n_drawn], none of which is constant, after
-    `sort_small_node`.
+    """Find the best cut along columns[:n_drawn], none of which is constant.
 
-    Among equals that of the first column, then the leftmost. Returns its column's place in
-    `columns`, and the place of the last row that goes left; -1 for both where there is none.
+    `sort_small_node` must have been called. Of cuts with equal scores the one in the first column
+    is taken, then the leftmost. Every cut leaves more than `first` rows on each side.
+
+    Returns the position of its column in `columns`, and the place of the last row that goes left;
+    -1 for both if there is no cut.
     """
     least = _least_gain(small, columns, n_drawn, n, first, slack)
     n_candidates = 0
@@ -168,12 +170,12 @@ def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack)
         n_candidates += small.top[column] >= least
     if n_candidates == 1 and first == 0:
         k = small.candidates[0]
-        if small.second[columns[k]] < least:  # as in most nodes: nothing is to be compared
+        if small.second[columns[k]] < least:  # usually so: nothing to compare
             return k, np.int64(small.place[columns[k]])
     best = -np.inf
     best_k = np.int64(-1)
     place = np.int64(-1)
-    seen = 0  # rows that were alone on the left of a cut: their score is known
+    seen = 0  # bits of rows that were alone on the left of a cut: their score is known
     for k in small.candidates[:n_candidates]:
         column = columns[k]
         begin, end = np.int64(first), n - 1 - first
@@ -197,7 +199,7 @@ def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack)
 
 @inline_kernel
 def _least_gain(small, columns, n_drawn, n, first, slack):
-    """The least gain that the best cut may have."""
+    """The least gain that the cut with the best score may have, given rounding."""
     top = np.float32(0.0)
     for k in range(n_drawn):
         column = columns[k]
@@ -213,8 +215,11 @@ def _least_gain(small, columns, n_drawn, n, first, slack):
 
 @inline_kernel
 def _score_cut(small, column, last, n, first, weight, total):
-    """scikit-learn's score of the cut behind row `last`: its sums go on from the cut
-    before, or come from the right where that is shorter."""
+    """scikit-learn's score of the cut behind row `last`.
+
+    scikit-learn continues the sums of the cut before, or takes them from the right if that takes
+    fewer rows.
+    """
     left_weight = 0.0
     left_sum = 0.0
     previous = 0  # rows left of the cut before

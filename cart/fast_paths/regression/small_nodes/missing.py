@@ -1,7 +1,7 @@
-"""Missing values of a small node: along a column they stand behind all others, then in front.
+"""Missing values of a small node: a column that has any is searched with them last, then first.
 
-The words of a column that has missing values (m) come a second time, as if it were another column;
-there the missing take the lowest rank, so that no cut parts them from the known:
+The words of such a column are written a second time, "turned", as if it were another column. There
+the missing values (m) come first, with the lowest known rank, so that no cut lies behind them:
 
     column   [ r0 r1 r2 m  m  ]
     turned   [ m  m  r0 r1 r2 ]       m: in the order that scikit-learn's exchange leaves them in
@@ -26,9 +26,9 @@ from cart.jit.decorators import inline_kernel, kernel
 
 @kernel
 def turn_drawn(small, samples, node, drawn, n_drawn):
-    """Have the columns drawn that have missing values searched turned, too, behind themselves.
+    """Insert into the drawn columns, after each one with missing values, its turned copy.
 
-    Returns how many searches there are, and the column in whose order the samples are left.
+    Returns how many columns are to be searched now, and the one in whose order samples are left.
     """
     n, last, n_searches = node.n, np.int64(-1), n_drawn
     for k in range(n_drawn):
@@ -40,7 +40,7 @@ def turn_drawn(small, samples, node, drawn, n_drawn):
     for k in range(n_drawn - 1, -1, -1):
         feature, column = drawn.feature[k], drawn.column[k]
         missing = MISSING_RIGHT if _is_missing(small, n - 1, column) else NONE_MISSING
-        if missing == MISSING_RIGHT and not _is_missing(small, 1, column):  # else nothing to cut
+        if missing == MISSING_RIGHT and not _is_missing(small, 1, column):  # two are known
             at -= 1
             drawn.feature[at], drawn.column[at] = feature, column + small.turned
             drawn.missing[at] = MISSING_LEFT
@@ -51,16 +51,16 @@ def turn_drawn(small, samples, node, drawn, n_drawn):
 
 @inline_kernel
 def _is_missing(small, i, column):
-    """Is the value in place i of a column, of which the missing stand behind, missing?"""
+    """Is the i-th value of a column missing, where missing values stand last?"""
     return rank_at(small, i, column) == MISSING_RANK
 
 
 @inline_kernel
 def turn_missing(small, samples, node, column, last):
-    """Write the words of a column turned, with the gains of the cuts; return how many are known.
+    """Write a column's words turned, and the gains of its cuts; return how many values are known.
 
     Its missing values take scikit-learn's order, which follows from that of the column searched
-    before, `last`, or of the samples where that is -1.
+    before, `last`, or from the order of the samples if `last` is -1.
     """
     n, ordered, turned = node.n, small.ordered, column + small.turned
     n_known = n - 1
@@ -89,8 +89,12 @@ def turn_missing(small, samples, node, column, last):
 
 @inline_kernel
 def _write_gains(small, column, first, node, left, excess, of_all):
-    """Write the gains of the cuts behind `first` rows, whose weight and excess lie left of them, as
-    `cart.fast_paths.regression.small_nodes.cut.sort_small_node` does."""
+    """Write the gains of the cuts that have more than the `first` missing rows on their left, as
+    `cart.fast_paths.regression.small_nodes.cut.sort_small_node` does.
+
+    `left` and `excess` are the weight and the sum of deviations of the missing rows, `of_all` is
+    the sum of deviations in the node.
+    """
     weight, place = np.int64(node.weight), np.int64(0)
     share = np.float64(of_all) / np.float64(weight)
     top = second = np.float32(-1.0)

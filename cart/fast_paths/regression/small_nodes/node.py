@@ -1,12 +1,12 @@
-"""Rows of a small node: codes as ranks, packed with the targets into words of 32 bits.
+"""Rows of a small node: ranks of codes and rounded targets, packed into words of 32 bits.
 
-Growth ends in very many small nodes. The rows of a small node get numbers of their own, 0 to 62,
-and their codes become ranks among them, so that all a search needs of a row fits into one word:
+A tree has very many small nodes. The rows of a small node are numbered from 0 to 62, and their
+codes become ranks within the node, so that all that a search needs of a row fits into one word:
 
     word     | rank | number | weight | deviation from the mean, rounded |
     bit     31     25       19       14                                  0
 
-A vector has the words of one row along 8 columns, a column in each lane:
+A vector holds the words of one row along 8 columns, a column in each lane:
 
     words    row 0  [ c0 c1 c2 c3 c4 c5 c6 c7 ]      a block: columns 0 to 7
              row 1  [ c0 c1 c2 c3 c4 c5 c6 c7 ]
@@ -29,39 +29,42 @@ from cart.jit.simd import on_lanes
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 
 SMALL_NODE_MAX = 63  # rows
-MISSING_RANK = SMALL_NODE_MAX - 1  # of missing values; without these a rank like others
+MISSING_RANK = SMALL_NODE_MAX - 1  # an ordinary rank if the table has no missing values
 N_LANES, _LANE_BITS = 8, 3
-BLOCK = (SMALL_NODE_MAX + 1) * N_LANES  # words of as many columns
+BLOCK = (SMALL_NODE_MAX + 1) * N_LANES  # words of N_LANES columns
 RANK_SHIFT, NUMBER_SHIFT, WEIGHT_SHIFT = 25, 19, 14
 NUMBERS, WEIGHTS, DEVIATIONS = 63, 31, (1 << WEIGHT_SHIFT) - 1
-NO_DEVIATION = 1 << (WEIGHT_SHIFT - 1)  # no deviation
-BELOW_RANK = (1 << RANK_SHIFT) - 1  # all of a word but its rank
-PADDING = SMALL_NODE_MAX << RANK_SHIFT | NO_DEVIATION  # a word of no weight behind all others
+NO_DEVIATION = 1 << (WEIGHT_SHIFT - 1)  # what stands for a deviation of 0
+BELOW_RANK = (1 << RANK_SHIFT) - 1  # mask of all of a word but its rank
+PADDING = SMALL_NODE_MAX << RANK_SHIFT | NO_DEVIATION  # a word without weight, after all others
 _CODE_MAX = 2**31 - 1
-_LEAST = 1e-100  # of deviations, for their squares to be numbers; 1 / _LEAST is the largest
+_LEAST = 1e-100  # deviations between this and its inverse have squares in range
 
 
 class SmallNode(NamedTuple):
-    """Rows of a small node, and those of the node below it at hand, sorted along each column."""
+    """The rows of a small node, and those of the current node below it, sorted along each column.
 
-    rows: np.ndarray  # (NETWORK_MAX,) uint32: of the table, ascending
-    number: np.ndarray  # (n_rows,) uint8: of a row in the small node
-    codes: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, from the table; see `place_of`
-    words: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, and one behind all
-    places: np.ndarray  # (FEW + 1,) int64: which rows of `words` the node has
-    ordered: np.ndarray  # (n_ordered * BLOCK,) int32: the node's words
+    Where a shape has `n_ordered`, turned columns follow the others if values are missing.
+    """
+
+    rows: np.ndarray  # (NETWORK_MAX,) uint32: rows of the table, ascending
+    number: np.ndarray  # (n_rows,) uint8: the number of a row of the table in the small node
+    codes: np.ndarray  # (n_blocks * BLOCK,) int32: the table's codes; for places see `place_of`
+    words: np.ndarray  # (n_blocks * BLOCK,) int32: of every row, with PADDING as the last
+    places: np.ndarray  # (SMALL_NODE_MAX + 1,) int64: which rows of `words` the node has
+    ordered: np.ndarray  # (n_ordered * BLOCK,) int32: the node's words, sorted
     gain: np.ndarray  # (n_ordered * BLOCK,) float32: of every cut; -1 where there is none
-    top: np.ndarray  # (n_ordered * N_LANES,) float32: the highest of a column
-    second: np.ndarray  # (n_ordered * N_LANES,) float32: the highest but one
-    place: np.ndarray  # (n_ordered * N_LANES,) int32: of the highest
-    targets: np.ndarray  # (2 * FEW,) float64
-    is_left: np.ndarray  # (FEW,) uint8
-    coming: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: missing rows, of which some change places
-    row: np.ndarray  # (1,) int64: the one that is ranked
-    unit: np.ndarray  # (1,) float64: of deviations
-    candidates: np.ndarray  # (2 * n_features,) int64: which of the drawn may have the best cut
-    n_max: int  # rows of a small node, at most; 0 where there is none
-    turned: int  # how far behind a column it stands with missing values first; 0 without these
+    top: np.ndarray  # (n_ordered * N_LANES,) float32: the highest gain of a column
+    second: np.ndarray  # (n_ordered * N_LANES,) float32: the second highest gain
+    place: np.ndarray  # (n_ordered * N_LANES,) int32: where the highest gain is
+    targets: np.ndarray  # (2 * SMALL_NODE_MAX,) float64
+    is_left: np.ndarray  # (SMALL_NODE_MAX,) uint8
+    coming: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: rows with missing values that are moved
+    row: np.ndarray  # (1,) int64: the row that is being ranked
+    unit: np.ndarray  # (1,) float64: deviations are rounded to multiples of it
+    candidates: np.ndarray  # (2 * n_features,) int64: drawn features that may have the best cut
+    n_max: int  # the most rows of a small node; 0 if no node counts as small
+    turned: int  # turned columns come so many columns later; 0 if no values are missing
 
     @classmethod
     def create(cls, n_rows, n_columns, n_features, n_max=SMALL_NODE_MAX, has_missing=False):
@@ -92,8 +95,9 @@ class SmallNode(NamedTuple):
 def enter_small_node(small, samples, start, n, targets, mean):
     """Number samples[start:start + n] in the order of the table, and replace them by the numbers.
 
-    Their codes are to follow, by `write_code`, then `rank_codes`. Returns False, and does nothing,
-    if weights do not fit into words or deviations are too small or large to be squared.
+    Their codes are written next: by `write_code` and `rank_codes`, or by `write_word`. Returns
+    False, and changes nothing, if weights do not fit into words, or if deviations are too small or
+    too large to be squared.
     """
     largest = 0.0
     for i in range(start, start + n):
@@ -101,7 +105,7 @@ def enter_small_node(small, samples, start, n, targets, mean):
         if weight > WEIGHTS or weight != np.floor(weight):
             return False
         largest = max(largest, abs(weight * (y - mean)))
-    if not _LEAST < largest < 1.0 / _LEAST:  # rounding alone may make a node look impure
+    if not _LEAST < largest < 1.0 / _LEAST:  # it may be impure by rounding alone
         return False
     for i in range(n):
         small.rows[i] = samples[start + i]
@@ -123,9 +127,9 @@ def enter_small_node(small, samples, start, n, targets, mean):
 
 
 def small_node_max(max_features, n_features, partial_max):
-    """How many rows a small node has, at most; `partial_max` where nodes look at some features.
+    """The most rows of a small node; `partial_max` if nodes look at some of the features only.
 
-    A small node's rows are ranked along all features: where nodes look at few, mostly in vain.
+    A small node's rows are ranked along all features, mostly in vain where nodes look at few.
     """
     if 2 * max_features >= n_features:
         return SMALL_NODE_MAX
@@ -134,14 +138,14 @@ def small_node_max(max_features, n_features, partial_max):
 
 @inline_kernel
 def restore_rows(small, samples, start, n):
-    """Replace numbers by the rows of the table again."""
+    """Replace the numbers of samples by rows of the table again."""
     for i in range(start, start + n):
         samples[i] = small.rows[samples[i]]
 
 
 @inline_kernel
 def place_of(i, column):
-    """Where the i-th row of a column stands: columns lie in blocks, side by side."""
+    """Where the i-th row of a column is: columns are side by side in blocks of N_LANES."""
     block, lane = column >> _LANE_BITS, column & (N_LANES - 1)
     return block * BLOCK + i * N_LANES + lane
 
@@ -153,7 +157,7 @@ def write_code(small, number, column, code):
 
 @inline_kernel
 def write_word(small, number, column, code, rank):
-    """Write a code with its rank among those of the column, or a number that orders as ranks do."""
+    """Write a code with its rank in the column, or with a number in the same order as the rank."""
     place, code = place_of(number, column), np.int64(code)
     small.codes[place] = code - (code >> 31 << 32)  # MISSING is -1
     small.words[place] = np.int64(rank) << RANK_SHIFT | small.places[number]
@@ -165,7 +169,7 @@ def read_code(small, number, column):
 
 
 def _ranking(size):
-    """Compile the ranking of one row among `size` in each lane: how many have lower codes."""
+    """Compile the ranking of one row among `size` in each lane: it counts the lower codes."""
 
     def rank(lanes, codes, words, number, word):
         mine = lanes.load(codes, lanes.item(number, 0))
@@ -183,7 +187,7 @@ _rank_8, _rank_16, _rank_32, _rank_64 = map(_ranking, (8, 16, 32, 64))
 
 @inline_kernel
 def rank_codes(small, n):
-    """Write the words of all rows along all columns."""
+    """Rank the codes of n rows along all columns, and write their words."""
     size = 8 if n <= 8 else 16 if n <= 16 else 32 if n <= 32 else 64
     for at in range(0, small.codes.shape[0], BLOCK):
         codes, words = small.codes[at : at + BLOCK], small.words[at : at + BLOCK]

@@ -1,6 +1,6 @@
 """Grow the subtree of a small node by squared error, on the words of its rows.
 
-Samples are kept in scikit-learn's order, as in large nodes, but are numbers of the small node:
+Samples are kept in scikit-learn's order, as in large nodes, but as numbers within the small node:
 
     samples  [ 812 7 344 90 | ... ]   rows of the table
     samples  [   3 0   2  1 | ... ]   from here on, to the end of the subtree
@@ -54,23 +54,25 @@ from cart.table.ranking import MISSING
 
 @inline_kernel
 def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
-    """Grow the subtree of the node on top of a stack of that height.
+    """Grow the subtree of the node on top of the stack.
 
     Parameters
     ----------
     growth : cart.fast_paths.regression.tree_growth.TreeGrowth
-        With the words of the node's rows in `small`.
+        Its `small` holds the words of the node's rows.
     table : Table
     samples : ndarray of int
-        The node's have numbers of `small` for rows.
+        Those of the node are numbers of `small`, not rows of the table.
     height : int
+        Of the stack, the node included.
     n_nodes : int
-        That are grown already.
+        Number of nodes grown so far.
     limits : Limits
 
     Returns
     -------
     n_nodes : int
+        Number of nodes, the subtree included.
     """
     small, sums = growth.small, growth.sums
     base = height - 1
@@ -107,9 +109,9 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
 
 @inline_kernel
 def _split_two(growth, table, samples, node, this, height, limits):
-    """Split a node of two rows, just written, into leaves; return how many nodes there are.
+    """Split a node of two rows, just written as a leaf, into leaves; return the number of nodes.
 
-    There are two cuts only: either row may be on the left.
+    There are only two cuts to compare: either row may be on the left.
     """
     small, sums = growth.small, growth.sums
     one, other = np.int64(samples[node.start]), np.int64(samples[node.start + 1])
@@ -146,8 +148,11 @@ def _split_two(growth, table, samples, node, this, height, limits):
 
 @inline_kernel
 def _draw_for_two(growth, table, one, other, node, limits):
-    """Draw features for two rows; return the first that can part them, the first with the one on
-    the left, and the first with the other there; -1 where there is none."""
+    """Draw features for a node of two rows.
+
+    Returns the first feature that can part them, the first that has `one` on the left, and the
+    first that has `other` on the left; -1 where there is none.
+    """
     small, draw = growth.small, growth.draw
     first, one_left, other_left = np.int64(-1), np.int64(-1), np.int64(-1)
     drawing = begin_draw(draw, node.row, node.n_constant)
@@ -181,7 +186,7 @@ def _score_of_one(small, row, weight, total):
 def _sum_of_one(small, row, sums):
     weight, y = weight_at(small.targets, row), y_at(small.targets, row)
     sums[WEIGHT] = weight
-    sums[TOTAL] = 0.0 + weight * y  # a sum: never -0.0
+    sums[TOTAL] = 0.0 + weight * y  # a sum from 0.0, so never -0.0
     sums[REST] = weight * y * y
 
 
@@ -189,8 +194,8 @@ def _sum_of_one(small, row, sums):
 def _search(growth, table, samples, node, limits):
     """Draw features and search them.
 
-    Returns the best Cut, how many features are constant, and the column of the last that is not, in
-    whose order the samples are left.
+    Returns the best Cut, the number of constant features, and the last column that is not constant,
+    in whose order the samples are left.
     """
     small, draw, drawn = growth.small, growth.draw, growth.drawn
     n = node.n
@@ -210,7 +215,7 @@ def _search(growth, table, samples, node, limits):
             n_drawn += 1
             last = column
         j, drawing = next_feature(draw, drawing, limits.max_features)
-    if small.turned > 0:  # else `missing` of those drawn says so already
+    if small.turned > 0:  # else drawn.missing is NONE_MISSING already
         n_drawn, last = turn_drawn(small, samples, node, drawn, n_drawn)
     best = NO_CUT
     if n_drawn > 0:
