@@ -1,7 +1,7 @@
-"""Best cut along several features at once by squared error: a feature in each lane of a vector.
+"""Search for the best cut along several features at once: a feature in each lane of a vector.
 
-Sums are taken from the left, row by row, as scikit-learn takes them, so that they agree to the
-bit. Each addition waits for the one before it; of several features side by side additions and
+Sums are taken from the left, row by row, as in scikit-learn, so that they agree to the bit. Each
+addition has to wait for the one before it. With several features side by side, their additions and
 divisions are done at the same time:
 
     lane 0   feature 4   [ e0 e1 e2 | e3 ... ]
@@ -31,47 +31,46 @@ _NARROW, _MIDDLE = 2, 4  # lanes: as few as hold the features
 
 
 class SearchedRows(NamedTuple):
-    """The rows of a node, along all features that it looks at, their sums, and what cuts must
-    keep."""
+    """The rows of a node along all features that it looks at, their sums, and limits on cuts."""
 
     criterion: tuple  # of cart.fast_paths.regression.cut_criteria
     entries: np.ndarray  # uint64: see `cart.fast_paths.regression.sorted_rows`
     targets: np.ndarray  # (2 * n_rows,) float64: see `cart.fast_paths.regression.cut_score`
     n: int
-    n_beside: int  # a cut leaves more entries than that on both sides
+    n_beside: int  # a cut must leave more entries than this on each side
     weight: float
     total: float  # of the weighted targets
-    rest: float  # the criterion's third
-    is_bound: bool  # must cuts keep the following?
+    rest: float  # the criterion's third number, see `begin_search`
+    is_bound: bool  # whether min_weight and bounds limit the cuts
     min_weight: float
     bounds: Bounds
     y_max: float  # the largest size of a target
 
 
 class Lanes(NamedTuple):
-    """The features that are searched together, and how far the search has come in each.
+    """The features that are searched together, and the state of the search in each.
 
-    All are arrays of N_LANES.
+    All arrays have N_LANES items.
     """
 
     column: np.ndarray  # int64: of the table
     first: np.ndarray  # int64: where its entries begin
     tie_span: np.ndarray  # int64: codes further apart are never ties
     entry: np.ndarray  # uint64: the next that goes left
-    previous: np.ndarray  # int64: entries left of the last cut that is known to be one
+    previous: np.ndarray  # int64: how many entries the last known cut has on its left
     left_weight: np.ndarray  # float64
     left_sum: np.ndarray  # float64
-    left_rest: np.ndarray  # float64: where the criterion keeps it
-    left_second: np.ndarray  # float64: sums of two more outputs, where there are
-    left_third: np.ndarray  # float64
-    totals: np.ndarray  # (N_LANES,) float64: the node's sums of all outputs, where there are more
+    left_rest: np.ndarray  # float64: if the criterion keeps it
+    left_second: np.ndarray  # float64: the sum of a second output, if there is one
+    left_third: np.ndarray  # float64: of a third output
+    totals: np.ndarray  # float64: the node's sums of all outputs, if there are several
     direction: np.ndarray  # float64: of the monotonic constraint, or 0
-    lower: np.ndarray  # float64: of values left and right, where there is a constraint
+    lower: np.ndarray  # float64: bounds of the children's values, infinite if unconstrained
     upper: np.ndarray  # float64
-    score: np.ndarray  # float64: of the cut at hand
-    best: np.ndarray  # float64: score
-    bar: np.ndarray  # float64: the best of all lanes, where scores are to be settled
-    place: np.ndarray  # int64: of the best, the last entry on its left; -1 where there is none
+    score: np.ndarray  # float64: of the current cut
+    best: np.ndarray  # float64: the best score
+    bar: np.ndarray  # float64: the best score of all lanes, if scores have to be settled
+    place: np.ndarray  # int64: the last entry left of the best cut; -1 if there is none
 
     @classmethod
     def create(cls):
@@ -81,25 +80,25 @@ class Lanes(NamedTuple):
 
 @inline_kernel
 def choose_mean_cut(lanes, n_lanes, rows, score, table):
-    """The best cut of all lanes; among equals that of the first lane, then the leftmost.
+    """Find the best cut of all lanes; on equal scores, that of the first lane, then the leftmost.
 
     Parameters
     ----------
     lanes : Lanes
-        With column and first entry of `n_lanes` lanes.
+        With `column`, `first` and `direction` of the first `n_lanes` lanes.
     n_lanes : int
     rows : SearchedRows
     score : float
-        The cut has to score more.
+        A cut must score more than this.
     table : Table
 
     Returns
     -------
     score : float
     lane : int
-        -1 where there is none.
+        -1 if there is no such cut.
     place : int
-        Of the last entry that goes left; -1 where there is none.
+        Of the last entry that goes left; -1 if there is no such cut.
     """
     width = _NARROW if n_lanes <= _NARROW else _MIDDLE if n_lanes <= _MIDDLE else N_LANES
     _begin(lanes, n_lanes, width, rows, score, table)
@@ -116,7 +115,7 @@ def choose_mean_cut(lanes, n_lanes, rows, score, table):
 
 @inline_kernel
 def _begin(lanes, n_lanes, width, rows, score, table):
-    for k in range(n_lanes, width):  # lanes without a feature do as the first
+    for k in range(n_lanes, width):  # lanes without a feature repeat the first
         lanes.first[k] = lanes.first[0]
         lanes.column[k] = lanes.column[0]
         lanes.direction[k] = lanes.direction[0]
@@ -144,14 +143,15 @@ def searching(score_of, keeps_rest=False, is_settled=True, n_outputs=1):
     Parameters
     ----------
     score_of : function of (left weight, left sum, left rest, weight, total, rest)
-        The score of a cut, in operators that lanes know, or what it is at most.
+        The score of a cut, or an upper bound of it, in operators that lanes support.
     keeps_rest : bool
-        Is `left_rest` summed up?
+        Whether `left_rest` is summed up.
     is_settled : bool
-        Is that the score? Else `settled_score` is asked of the cuts that may be the best.
+        Whether `score_of` is the score. If it is a bound, `settled_score` decides between the cuts
+        that may be the best.
     n_outputs : int
-        Of more than one (see `cart.fast_paths.regression.several_means`) `score_of` is asked for
-        (left weight, left sums, weight, totals).
+        If greater than 1 (see `cart.fast_paths.regression.several_means`), `score_of` is a function
+        of (left weight, left sums, weight, totals).
 
     Returns
     -------
@@ -181,13 +181,14 @@ def searching(score_of, keeps_rest=False, is_settled=True, n_outputs=1):
 
 
 def _finding(score_of, keeps_rest, is_settled, n_outputs):
-    """The search row by row, up to one that has to be judged lane by lane."""
+    """Return the search row by row, up to a row that has to be judged lane by lane."""
 
     def find(on, lanes, rows, i, end):
-        """Take rows to the left, from the i-th on, and keep the cuts that score best, until there
-        may be a tie, sums are due from the right, or scores are to be settled.
+        """Move rows to the left, from the i-th on, and keep the cuts that score best.
 
-        That row is taken and scored, too; its cuts are not kept. Returns its number, or `end`.
+        Stops at the first row where codes may be ties, sums have to come from the right, or scores
+        have to be settled. That row is moved and scored, too, but its cuts are not kept. Returns
+        its number, or `end`.
         """
         first, tie_span, bar = on.load(lanes.first), on.load(lanes.tie_span), on.load(lanes.bar)
         totals = [on.same(lanes.totals, k) for k in range(n_outputs)]
@@ -231,7 +232,7 @@ def _finding(score_of, keeps_rest, is_settled, n_outputs):
 
 
 def _add_row(on, left, targets, entry, n_outputs, keeps_rest):
-    """The sums on the left with a row more."""
+    """The sums on the left with the entry's row added, in every lane."""
     per_row = 2 if n_outputs == 1 else n_outputs + 1
     weight, *values = on.gather_rows(targets, (entry & int(RECORD)) * per_row, per_row)
     added = [weight, *(weight * value for value in values)]
@@ -241,13 +242,13 @@ def _add_row(on, left, targets, entry, n_outputs, keeps_rest):
 
 
 def _score_within(on, score, left, lanes, rows):
-    """No score where a cut leaves too little weight, or breaks a monotonic constraint."""
+    """The score, or -inf where a cut leaves too little weight or breaks a monotonic constraint."""
     bounds = on.load(lanes.direction), on.load(lanes.lower), on.load(lanes.upper)
     return on.where(_breaks(left[0], left[1], rows, *bounds), -np.inf, score)
 
 
 def _breaks(left_weight, left_sum, rows, direction, lower, upper):
-    """Does a cut leave too little weight, or break a monotonic constraint? Of numbers, or lanes."""
+    """Does a cut leave too little weight, or break a monotonic constraint? For numbers or lanes."""
     right_weight = rows.weight - left_weight
     left, right = left_sum / left_weight, (rows.total - left_sum) / right_weight
     breaks = (lower > left) | (lower > right) | (left > upper) | (right > upper)
@@ -262,8 +263,8 @@ _breaks_bounds = inline_kernel(_breaks)
 def _judge_row(lanes, width, rows, i, table):
     """Keep the best of the cuts behind the i-th row, lane by lane.
 
-    Sums come from the right where that is shorter, as in scikit-learn: where a cut takes more
-    entries to its left, since the cut before, than it leaves on its right.
+    As in scikit-learn, sums come from the right if that is shorter: if more entries have moved to
+    the left since the cut before than are left on the right.
     """
     n_left, n_right = i + 1, rows.n - i - 1
     for k in range(width):
@@ -286,8 +287,8 @@ def _judge_row(lanes, width, rows, i, table):
 
 @inline_kernel
 def left_of_cut_before(entries, i, rows, table, column):
-    """How many entries the cut before that behind the i-th entry has on its left; 0 if there is
-    none."""
+    """How many entries the previous cut has on its left, before the cut behind the i-th entry; 0 if
+    there is none."""
     n_left = i
     while n_left > rows.n_beside and not is_cut_after(entries, n_left - 1, table, column):
         n_left -= 1
@@ -304,7 +305,7 @@ def _lane_breaks(lanes, k, rows):
 
 @inline_kernel
 def is_cut_after(entries, i, table, column):
-    """Is there a cut behind the i-th entry? Not between ties, nor behind missing values that stand
-    first."""
+    """Can there be a cut behind the i-th entry? Not between ties, nor behind missing values that
+    come first."""
     low, high = code_at(entries, i), code_at(entries, i + 1)
     return low < high and is_cut(table, column, low, high)

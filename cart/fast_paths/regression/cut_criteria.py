@@ -1,14 +1,13 @@
-"""The criteria of the paths on sums: squared error, Poisson deviance, and Gini impurity of two
-classes whose weights are any numbers.
+"""Squared error, Poisson deviance and the Gini impurity of two classes, for the paths on sums.
 
-A row has a weight w and a target y: of two classes 1 where it is of the first. A node has its
-weight W, the sum S of w y, and a third, REST:
+A row has a weight w, any positive number, and a target y; of two classes, y is 1 for the first. A
+node has its weight W, the sum S of w y, and a third sum R (REST):
 
     squared error   sum of w y**2      variance = R / W - (S / W)**2
     Poisson         none               deviance, by a pass over the rows
     Gini            sum of w (1 - y)   the weight of the second class
 
-The protocol stands in `cart.fast_paths.regression.cut_score`.
+The criteria implement the protocol of `cart.fast_paths.regression.cut_score`.
 """
 
 import math
@@ -48,7 +47,7 @@ from cart.splitting.criterion import log2
 from cart.splitting.mean_criteria import NO_SUM, have_sums
 
 _LN2 = math.log(2.0)
-_N_KNOWN = 16  # targets whose terms of the deviance are kept
+_N_KNOWN = 16  # how many targets have their terms of the deviance cached
 
 
 @inline_kernel
@@ -81,7 +80,7 @@ class SquaredErrorCuts(NamedTuple):
         return _variance(sums[WEIGHT], sums[TOTAL], sums[REST])
 
     def halves_of(self, samples, targets, node, middle, left):
-        weight, total, _, squares = left  # squares are always summed up
+        weight, total, _, squares = left  # squares: those added up on the left side itself
         right = node.weight - weight, node.total - total, node.rest - squares
         return halves_with(
             _variance(weight, total, squares), _variance(*right), node, weight, total
@@ -131,7 +130,7 @@ _search_gini = searching(_score_by_gini, keeps_rest=True)
 
 @like(SquaredErrorCuts)
 class GiniOfTwoCuts(NamedTuple):
-    """Gini impurity of two classes. Its gain is that of squared error, but for a factor."""
+    """Gini impurity of two classes. Its gain is proportional to that of squared error."""
 
     name: int = 1
 
@@ -161,11 +160,11 @@ class GiniOfTwoCuts(NamedTuple):
 
 
 def _highest_by_poisson(left_weight, left_sum, left_rest, weight, total, least):
-    """What the score is at most: s log(1 + x) of either side, where x is how far its mean is above
-    the node's, in parts of it.
+    """An upper bound of a cut's score, which is s log2(1 + x) over both sides plus a constant.
 
-    log(1 + x) <= x (6 + x) / (6 + 4 x), which is off by x**4 / 36 near 0: the difference has the
-    derivative 4 x**3 / ((1 + x) (6 + 4 x)**2).
+    Here s is the sum of a side, and x how far its mean is above the node's, relative to the latter.
+    The bound is log(1 + x) <= x (6 + x) / (6 + 4 x), which is off by x**4 / 36 near 0: the
+    difference has the derivative 4 x**3 / ((1 + x) (6 + 4 x)**2). The constant is in `least`.
     """
     mean = total / weight
     expected, right_expected = left_weight * mean, (weight - left_weight) * mean
@@ -183,9 +182,9 @@ _search_poisson = searching(_highest_by_poisson, is_settled=False)
 
 @kernel
 def _deviance(known, samples, targets, start, end, weight, total):
-    """Half the mean Poisson deviance of samples with these sums.
+    """Half the mean Poisson deviance of samples[start:end], of which these are the sums.
 
-    Counts are few different numbers: their terms are kept in `known`, beside the numbers.
+    Targets that are counts have few distinct values: `known` caches these with their terms.
     """
     if total <= NO_SUM:
         return np.inf
@@ -205,8 +204,11 @@ def _deviance(known, samples, targets, start, end, weight, total):
 
 @like(SquaredErrorCuts)
 class PoissonCuts(NamedTuple):
-    """Half the mean Poisson deviance. The third is the score of a cut without gain, and how far
-    rounding may move scores."""
+    """Half the mean Poisson deviance.
+
+    In place of a third sum, a search has the score of a cut without gain plus a bound of how far
+    rounding may move scores (see `begin_search`).
+    """
 
     y_max: float
     known: np.ndarray  # (_N_KNOWN, 2) float64
@@ -252,7 +254,7 @@ class PoissonCuts(NamedTuple):
 
 
 def cuts_of(plan, y):
-    """What stands here for the criterion of a plan, of these targets."""
+    """The criterion of a plan, for these targets, as an instance of a class of this folder."""
     if plan.n_outputs > 1:
         return SeveralMeansCuts.create(plan.n_outputs)
     if plan.criterion in (Gini, Entropy):

@@ -1,24 +1,24 @@
-"""Score of a cut by squared error, to the bit as in scikit-learn, and how far rounding may move it.
+"""The score of a cut by squared error, to the bit as in scikit-learn, and the protocol of criteria.
 
-Weight and target of a row are a pair, so that one line of the cache has both:
+The weight and target of a row are stored as a pair, so that one cache line has both:
 
     targets = [ w0 y0 | w1 y1 | w2 y2 | ... ]
 
-A cut has weight w and sum s of weighted targets on its left, of W and S in the node:
+Let w be the weight and s the sum of weighted targets left of a cut, W and S those of the node:
 
     [ w, s          | W - w, S - s ]     score = s**2 / w + (S - s)**2 / (W - w)
       rows on the left                   gain  = (s - w S / W)**2 / (w (W - w))
 
-The score is S**2 / W + W gain, but only the score is rounded as scikit-learn's. Where gains differ
-by more than `slack_of`, scores are in the same order, whatever is rounded; only cuts within it of
-the best gain need be scored.
+The score is S**2 / W + W gain, but only the score is rounded as scikit-learn's is. If two gains
+differ by more than `slack_of`, the scores are in the same order despite rounding. So only the cuts
+whose gain is within `slack_of` of the best gain need to be scored.
 """
 
 import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel
 
-WEIGHT, Y = range(2)  # of every row, one behind the other in `targets`
+WEIGHT, Y = range(2)  # of every row, side by side in `targets`
 _UNIT = 2.0**-53  # of double precision: half a unit in the last place
 
 
@@ -27,12 +27,12 @@ _UNIT = 2.0**-53  # of double precision: half a unit in the last place
 
 @dispatch
 def take_row(criterion, targets, row, weight, y):
-    """Write what is kept of a row of the tree, of its weight and its target in `y`."""
+    """Write what the criterion keeps of a row: its weight and its target(s) in `y`."""
 
 
 @dispatch
 def copy_row(criterion, targets, row, copied, i):
-    """Copy what is kept of a row; it is the i-th there."""
+    """Copy what `targets` has of a row to the i-th row of `copied`."""
 
 
 @dispatch
@@ -42,78 +42,88 @@ def sum_node(criterion, samples, targets, start, end, sums):
 
 @dispatch
 def sum_children(criterion, samples, targets, node, middle, sums):
-    """Write the sums of either side of a node that is divided: of the left child to the row of
-    `sums` behind the node's, of the right one to the node's. Return its Halves."""
+    """Write the sums of both children of a divided node; return its Halves.
+
+    The left child's sums go to the row of `sums` after the node's, the right child's to the node's
+    own row.
+    """
 
 
 @dispatch
 def rest_of(criterion, weight, y):
-    """What a row adds to the third sum of a node, REST."""
+    """What a row adds to REST, the third sum of a node."""
 
 
 @dispatch
 def root_impurity(criterion, samples, targets, n, sums):
-    """Impurity of a tree's samples, from their sums."""
+    """Impurity of the root, with the samples [:n] and these sums."""
 
 
 @dispatch
 def halves_of(criterion, samples, targets, node, middle, left):
-    """The Halves of a node that is divided, from the sums of its left child; `left` has the third
-    twice: summed up, and taken as the others are."""
+    """The Halves of a divided node, from the sums (weight, total, rest, rest) of its left child.
+
+    The first three are added up from the shorter side, as in scikit-learn; the last is the rest
+    added up on the left side itself.
+    """
 
 
 @dispatch
 def write_value(criterion, value, sums):
-    """Write what a node with these sums predicts, where no bounds are."""
+    """Write the value of a node with these sums, not yet clipped to any bounds."""
 
 
 @dispatch
 def search_lanes(criterion, lanes, width, rows, table):
-    """Find the best cut of every lane of so many (see `cart.fast_paths.regression.best_cut`)."""
+    """Find the best cut of each of `width` lanes (see `cart.fast_paths.regression.best_cut`)."""
 
 
 @dispatch
 def sum_lane_from_right(criterion, lanes, k, i, rows):
-    """Have the sums of lane k, behind its i-th entry, from the right."""
+    """Take the sums of lane k, for the cut behind its i-th entry, from the right."""
 
 
 @dispatch
 def score_left(criterion, left, node):
-    """The score of a cut, as scikit-learn calculates it, from the sums (weight, total, rest) on its
+    """The score of a cut as scikit-learn calculates it, from the sums (weight, total, rest) on its
     left and those of the node."""
 
 
 @dispatch
 def score_divided(criterion, samples, targets, n_left, sums):
-    """Weight and sum on the left of a cut at which samples are divided, and its score; of a node
-    with these sums."""
+    """Weight and sum left of a cut, and its score.
+
+    The samples of the node are divided already: the first n_left go left. `sums` are the node's.
+    """
 
 
 @dispatch
 def is_free_of_order(criterion):
-    """Are a node's sums the same in any order of two rows?"""
+    """Are the sums of two rows the same in either order, to the bit?"""
 
 
 @dispatch
 def settled_score(criterion, lanes, k, rows):
-    """The score of the cut in lane k."""
+    """The score of the current cut of lane k, as scikit-learn calculates it."""
 
 
 @dispatch
 def is_by_gain(criterion):
-    """Has the cut with the highest gain the highest score, but for rounding?"""
+    """Does the cut with the highest gain have the highest score, up to rounding?"""
 
 
 @dispatch
 def begin_search(criterion, samples, targets, sums, node):
-    """Take up a node that is to be searched; return what scores of its cuts depend on, beside
-    weight and sum."""
+    """Prepare the search of a node; return the number (`SearchedRows.rest`) that the scores of its
+    cuts depend on, besides weight and total."""
 
 
 @dispatch
 def grow_if_small(criterion, growth, table, scratch, node, height, n_nodes, limits):
-    """Grow the subtree of a small node in that height of the stack, and return how many nodes the
-    tree has then; -1 if that cannot be done."""
+    """Grow the subtree of a node that is small, at this height of the stack.
+
+    Returns how many nodes the tree then has, or -1 if the node has to be grown as others are.
+    """
 
 
 # ------------------------------------------------------------------------------------ sums
@@ -134,7 +144,7 @@ def take_weight_and_y(self, targets, row, weight, y):
 
 
 def in_any_order(self):
-    return True  # of two numbers
+    return True  # a sum of two numbers does not depend on their order
 
 
 def copy_weight_and_y(self, targets, row, copied, i):
@@ -148,7 +158,7 @@ def write_target(targets, row, weight, y):
 
 
 def score_of(left_weight, left_sum, weight, total):
-    """Score of a cut as scikit-learn calculates it, from what lies on its left and in all."""
+    """Score of a cut as scikit-learn calculates it, from the sums on its left and of the node."""
     right_sum = total - left_sum
     return left_sum * left_sum / left_weight + right_sum * right_sum / (weight - left_weight)
 
@@ -158,10 +168,10 @@ mean_score = inline_kernel(score_of)
 
 @inline_kernel
 def left_sums_from_right(criterion, rows, targets, middle, end, sums):
-    """Weight, sum and rest left of `middle`: those of the node less rows[middle:end] from the end.
+    """Weight, sum and rest left of `middle`: the node's less rows[middle:end], last row first.
 
     Rows may be the low halves of entries (see `cart.fast_paths.regression.sorted_rows`).
-    scikit-learn does so where there are fewer of them than on the left since the cut before.
+    scikit-learn does so if these rows are fewer than those moved left since the cut before.
     (Reference: `RegressionCriterion.update` in `_criterion.pyx`.)
     """
     weight, total, rest = sums
@@ -176,10 +186,10 @@ def left_sums_from_right(criterion, rows, targets, middle, end, sums):
 
 @inline_kernel
 def slack_of(n, y_max):
-    """How far rounding may move gains apart, of n rows with targets of at most `y_max` in size.
+    """How far rounding may move gains apart, for n rows with targets of size `y_max` at most.
 
-    A sum of n terms is off by n roundings of the sum of their sizes, which are no more than `y_max`
-    times the weight; a score has a few such sums, times a mean.
+    A sum of n terms is off by at most n roundings of the sum of their sizes, which is at most
+    `y_max` times the weight; a score has a few such sums, times a mean.
     """
     return 64.0 * _UNIT * np.float64(n + 8) * y_max * y_max
 

@@ -1,21 +1,22 @@
 """The absolute error, from the medians of both sides of every cut.
 
-Rows are numbered by their targets, y[0] <= y[1] <= ... in the node. A side of a cut has the weight
-W and the sum S of its rows, its lower median m, and of rows numbered less than m the weight B and
-the sum T. Then its error is
+A node's rows are numbered by their targets, y[0] <= y[1] <= ... Let W be the weight and S the sum
+of w y on one side of a cut, m the number of the lower median there, and B and T the weight and the
+sum of w y of the rows there with numbers below m. Then the error of the side is
 
     S - 2 T - y[m] (W - 2 B)                 the sum of w |y - y[m]|
 
-Sides are made by taking away: all rows are chained in the order of their numbers, and as one after
-another leaves its side, the median goes to a neighbour in the chain at most, where weights are 1.
+The search starts from a side with all rows, linked into a chain in the order of their numbers, and
+removes one row after another. If weights are 1, the median moves to a neighbour at most:
 
     side     0 - 2 - 3 - 4 - 7        m = 3; 2 leaves: m = 4
-    before   0 <- 2 <- 3 <- 4 <- 7    0 -> 3 is unchained and chained in a step
+    before   0 <- 2 <- 3 <- 4 <- 7    unlinking 2 takes one step: 3 points to 0
 
-These errors are rounded otherwise than scikit-learn's, which come of a Fenwick tree of sums. Only
-where two cuts are within what rounding may move them (`slack`) its sums are had, to the bit: what
-the tree adds up of the rows below the median is one sum for each bit of the median's number, of the
-rows whose number has no such bit, but all above it. Where all sums are whole nothing is rounded.
+scikit-learn takes its sums from a Fenwick tree, so its errors are rounded differently. Only if two
+cuts are so close that rounding may decide (`_slack`) are its sums recalculated, to the bit. For the
+rows below the median, the tree adds up one partial sum for each bit set in the median's number:
+over the rows whose number lacks that bit but has the same higher bits. If all sums are whole
+numbers, nothing is rounded.
 """
 
 from typing import NamedTuple
@@ -37,12 +38,15 @@ _N_BITS = 32
 
 
 class Ordered(NamedTuple):
-    """The rows of the node at hand by their targets."""
+    """The rows of the current node in the order of their targets, numbered from 1 on.
 
-    rank: np.ndarray  # (n_rows,) int64: of a row of the table, its number
-    y: np.ndarray  # (n + 2,) float64: by number and 1; ends have no weight
+    Numbers 0 and n + 1 are ends without weight.
+    """
+
+    rank: np.ndarray  # (n_rows,) int64: the number of a row of the table
+    y: np.ndarray  # (n + 2,) float64: by number
     weight: np.ndarray  # (n + 2,) float64
-    present: np.ndarray  # (n + 2,) float64: the weight in a set of rows
+    present: np.ndarray  # (n + 2,) float64: weights of the rows of some set, 0 for all others
 
     @classmethod
     def create(cls, n):
@@ -50,11 +54,11 @@ class Ordered(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A side of the cut that moves: which rows it has."""
+    """The rows on one side of a moving cut, as a doubly linked list."""
 
     before: np.ndarray  # (n + 2,) int64
     after: np.ndarray  # (n + 2,) int64
-    error: np.ndarray  # (n,) float64: of the side of every cut
+    error: np.ndarray  # (n,) float64: of this side, for every cut
 
     @classmethod
     def create(cls, n):
@@ -62,13 +66,13 @@ class Chain(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Sums of the rows that a side has left."""
+    """Sums of the rows that remain on a side."""
 
     weight: float
     total: float
     median: int
-    below: float  # weight of those before the median
-    sum_below: float
+    below: float  # weight of the rows before the median
+    sum_below: float  # their sum of w y
 
 
 class AbsoluteErrorCuts(NamedTuple):
@@ -77,22 +81,22 @@ class AbsoluteErrorCuts(NamedTuple):
     A node's sums are its WEIGHT and, as REST, its median.
     """
 
-    is_exact: bool  # are all sums whole, whatever the rows?
+    is_exact: bool  # whether targets, and so all sums, are whole numbers
     y_max: float
-    level: np.ndarray  # (n_rows,) uint32: of a row's target among all that are different
+    level: np.ndarray  # (n_rows,) uint32: position of a row's target among the distinct targets
     n_bits: int  # of the levels
     ordered: Ordered
     left: Chain
     right: Chain
     left_weight: np.ndarray  # (n_rows,) float64
-    numbers: np.ndarray  # (n_rows,) int64: of the rows along a feature
+    numbers: np.ndarray  # (n_rows,) int64: numbers of the rows, in the order of a feature
     spare: np.ndarray  # (n_rows,) float64
     medians: np.ndarray  # (n_rows,) float64
     fenwick: np.ndarray  # (2, n_rows + 1) float64
     keys: np.ndarray  # (2, n_rows) uint64
     counts: np.ndarray  # (N_COUNTS,) int32
     sums: np.ndarray  # (_N_BITS,) float64
-    best: np.ndarray  # (2,) float64: score of the best cut, and how many were
+    best: np.ndarray  # (2,) float64: score of the best cut; how many cuts have been best so far
     place: np.ndarray  # (2,) int64: where its entries begin, and the last on its left
 
     @classmethod
@@ -110,7 +114,7 @@ class AbsoluteErrorCuts(NamedTuple):
         )  # fmt: skip
 
     def takes(self, weights):
-        """Are sums of these weights, whole numbers, exact, and errors numbers?"""
+        """Are sums exact and errors finite, with these weights, which are whole numbers?"""
         heaviest = weights.sum(axis=-1).max()
         with np.errstate(over="ignore"):
             if self.is_exact:
@@ -174,7 +178,7 @@ class AbsoluteErrorCuts(NamedTuple):
 
 @kernel
 def _order_by_target(self, samples, targets, start, n):
-    """Number the samples by their targets, equal ones as they stand."""
+    """Number the samples by their targets; those with equal targets keep their order."""
     keys, ordered = self.keys[0], self.ordered
     for i in range(n):
         row = samples[start + i]
@@ -191,8 +195,8 @@ def _order_by_target(self, samples, targets, start, n):
 
 @kernel
 def _write_median(self, samples, start, end, sums):
-    """Write weight and median of some of the samples that are ordered; return the number of the
-    lower median."""
+    """Write weight and median of samples[start:end] to `sums`; return the number of their lower
+    median. `_order_by_target` must have numbered them."""
     ordered = self.ordered
     lower, weight = _lower_median(self, samples, start, end)
     below, upper = 0.0, np.int64(ordered.y.shape[0])
@@ -211,9 +215,9 @@ def _write_median(self, samples, start, end, sums):
 
 @kernel
 def _search_feature(self, first, column, rows, table):
-    """Keep the best cut of the entries from `first` on, where it is better than all before.
+    """Keep the best cut of the entries from `first` on if it is better than all cuts before.
 
-    Returns the last entry on its left; -1 where there is none.
+    Returns the last entry on its left, or -1 if it is not better.
     """
     entries, n, n_beside = rows.entries[first : first + rows.n], rows.n, rows.n_beside
     numbers = self.numbers
@@ -241,8 +245,10 @@ def _search_feature(self, first, column, rows, table):
 
 @inline_kernel
 def _slack(self, rows):
-    """How far rounding may move the scores of two cuts apart: each of their sums is off by a unit
-    of the largest at most for each time that a row is added or taken."""
+    """How far rounding may move the scores of two cuts apart.
+
+    Each time a row is added or removed, a sum is off by at most a unit of the largest sum.
+    """
     return 64.0 * _UNIT * (np.float64(rows.n) + rows.weight + 8.0) * rows.weight * self.y_max
 
 
@@ -256,7 +262,7 @@ def _score_of(error_left, error_right, left_weight, weight):
 
 @kernel
 def _find_errors(self, n):
-    """The errors of both sides of every cut of the rows `numbers`, but for rounding."""
+    """Find the errors of both sides of every cut of the rows `numbers`, up to rounding."""
     ordered, numbers, left, right = self.ordered, self.numbers, self.left, self.right
     weight, total = 0.0, 0.0
     for number in range(n + 2):
@@ -282,7 +288,7 @@ def _error_of(ordered, side):
 
 @inline_kernel
 def _find_median(ordered, side):
-    """The side of all rows with its lower median."""
+    """The side of all rows, with its lower median found."""
     weight, total, median, below, sum_below = side
     while 2.0 * (below + ordered.weight[median]) < weight:
         below += ordered.weight[median]
@@ -293,7 +299,7 @@ def _find_median(ordered, side):
 
 @inline_kernel
 def _take_away(ordered, chain, number, side):
-    """The side without a row; another has to stay."""
+    """Remove a row, not the last one, from a side's chain; return the side without it."""
     weight, total, median, below, sum_below = side
     w = ordered.weight[number]
     wy = w * ordered.y[number]
@@ -321,8 +327,12 @@ def _take_away(ordered, chain, number, side):
 
 @kernel
 def _settle(self, entries, column, rows, table, least):
-    """The best of the cuts that score as much as `least`, but for rounding, by scikit-learn's own
-    sums: the last entry on its left and its score; -1 where it is that of a feature before."""
+    """Find the best cut by scikit-learn's own sums, among those whose rounded score is at least
+    `least`.
+
+    Returns the last entry on its left and its score. The entry is -1 if the best cut of the
+    features before is not beaten.
+    """
     n, n_beside, weight = rows.n, rows.n_beside, self.left_weight
     best, top = -1, -np.inf
     if self.best[0] >= least:
@@ -345,7 +355,7 @@ def _settle(self, entries, column, rows, table, least):
 
 @kernel
 def _settle_best(self, rows):
-    """The score of the best cut of the features before, by scikit-learn's sums."""
+    """Recalculate the score of the best cut of the features before, by scikit-learn's sums."""
     first, place = self.place
     entries, n = rows.entries[first : first + rows.n], rows.n
     lower, weight = _lower_median(self, entries, 0, place + 1)
@@ -357,7 +367,7 @@ def _settle_best(self, rows):
 
 @kernel
 def _lower_median(self, rows, start, end):
-    """The number of the lower median of some of the rows that are ordered, and their weight."""
+    """The number of the lower median of rows[start:end], and their weight."""
     ordered, weight = self.ordered, 0.0
     for i in range(start, end):
         number = ordered.rank[np.uint32(rows[i])]
@@ -374,8 +384,8 @@ def _lower_median(self, rows, start, end):
 
 @kernel
 def _error_to_the_bit(self, rows, first, end, step, lower):
-    """The absolute error of rows[first:end], backwards with step -1, as a Fenwick tree has it that
-    grows in that order."""
+    """The absolute error of rows[first:end:step], to the bit as in scikit-learn, which inserts the
+    rows into a Fenwick tree in this order; `lower` is the number of their lower median."""
     ordered, sums = self.ordered, self.sums
     weight, below, upper = 0.0, 0.0, np.int64(ordered.y.shape[0])
     for i in range(first, end, step):

@@ -1,7 +1,8 @@
-"""Division of a node's samples and the sums of its children, in scikit-learn's order, to the bit.
+"""Divide a node's samples and sum up its children in scikit-learn's order, equal to the bit.
 
-Sums of floats depend on their order, so samples stand as scikit-learn's swaps leave them. Those
-that go right (r) leave the left part, from its begin; those that go left (l) come from the end:
+Sums of floats depend on the order of the samples, so these are kept as scikit-learn's swaps leave
+them. Samples that go right (r) leave the left part, the first one first; samples that go left (l)
+come from the right part, the last one first:
 
     samples before  [ l0 r1 l2 r3 | r4 l5 r6 l7 ]      swaps: r1 with l7, r3 with l5
                                   middle
@@ -31,18 +32,18 @@ from cart.jit.decorators import inline_kernel
 from cart.jit.instructions import count_bits, highest_bit, lowest_bit
 from cart.primitives.partition import goes_left, partition
 
-TOTAL, REST = 1, 2  # of a node that waits, beside its WEIGHT
-LOWER, UPPER = 3, 4  # between which its value must lie (monotonic constraints)
-_FEW_STEPS = 16  # samples of which sums take as many steps on either side of a cut
-FEW = 64  # samples, whose sides are the bits of a number
+TOTAL, REST = 1, 2  # sums of a pending node, next to its WEIGHT
+LOWER, UPPER = 3, 4  # the bounds of its value (monotonic constraints)
+_FEW_STEPS = 16  # below so many samples, a sum takes the same number of steps for every cut
+FEW = 64  # as many samples have their sides in the bits of one word
 
 
 class SwapScratch(NamedTuple):
     """Which samples go left, and which change sides."""
 
-    marks: np.ndarray  # (n / 64 or more,) uint64: of every sample a bit, 1 where it goes left
-    leaving: np.ndarray  # (n,) uint32: places in the left part of those that go right; then these
-    coming: np.ndarray  # (n,) uint32: places in the right part of those that go left, from the end
+    marks: np.ndarray  # (n / 64 or more,) uint64: a bit for every sample, 1 if it goes left
+    leaving: np.ndarray  # (n,) uint32: places in the left part of samples that go right; then these
+    coming: np.ndarray  # (n,) uint32: places in the right part of those that go left, last first
 
     @classmethod
     def create(cls, n):
@@ -60,8 +61,7 @@ class _Marked(NamedTuple):
 
 @inline_kernel
 def swap_across(samples, start, end, is_left, swap):
-    """Divide samples[start:end], of which those that are marked go left, as scikit-learn does; see
-    `exchange`."""
+    """Divide samples[start:end] as scikit-learn does (see `exchange`); those marked go left."""
     if end - start <= FEW:
         exchange_few(_Marked(is_left), samples[start:end])
     else:
@@ -70,12 +70,13 @@ def swap_across(samples, start, end, is_left, swap):
 
 @inline_kernel
 def exchange(sides, samples, swap):
-    """Divide samples as scikit-learn does: a sample from the left end that goes right changes
-    places with one from the right end, until that goes left. Return how many go left.
+    """Divide samples as scikit-learn does; return how many go left.
 
-    So one sample decides where the next is looked for, and processors cannot guess. What comes of
-    it: those that come replace those that leave, in turn; the others on the right move one place to
-    the left, and those that leave get the places that this leaves free, from the end.
+    scikit-learn swaps a sample at the left end that goes right with the sample at the right end,
+    until that one goes left. So each sample decides where the next is looked for, which processors
+    cannot predict. The result is known, though: samples that come from the right replace those that
+    leave the left, in turn; the others on the right move one place to the left; and those that
+    leave take the places that become free, the last one first.
     """
     n, leaving, coming = samples.shape[0], swap.leaving, swap.coming
     middle = _mark(sides, samples, swap.marks)
@@ -84,14 +85,14 @@ def exchange(sides, samples, swap):
         i = leaving[k]
         leaving[k] = samples[i]
         samples[i] = samples[coming[k]]
-    first = samples[min(middle, n - 1)]  # no sample is at `middle` where all go left
+    first = samples[min(middle, n - 1)]  # if all go left, no sample is at `middle`
     for i in range(middle, n - 1):
         samples[i] = samples[i + 1]
     free = n - 1
     for k in range(n_leaving):
         samples[free] = leaving[k]
         free = np.int64(coming[k]) - 1
-    if free >= middle:  # the first goes right: it leaves, as it were, after all others
+    if free >= middle:  # `first` goes right: it is placed as if it left after all others
         samples[free] = first
     return middle
 
@@ -111,10 +112,10 @@ def _mark(sides, samples, marks):
 
 @inline_kernel
 def _find_exchanged(n, middle, swap):
-    """Write the places of the samples that change sides; return how many leave the left."""
+    """Write the places of the samples that change sides; return how many leave the left part."""
     marks, leaving, coming = swap.marks, swap.leaving, swap.coming
     one, last = np.uint64(1), middle // 64
-    below = (one << np.uint64(middle % 64)) - one  # of the word in which the middle lies
+    below = (one << np.uint64(middle % 64)) - one  # bits before the middle, in its word
     n_leaving = n_coming = 0
     for k in range(min(last + 1, (n + 63) // 64)):
         word = ~marks[k] & below if k == last else ~marks[k]
@@ -134,11 +135,11 @@ def _find_exchanged(n, middle, swap):
 
 @inline_kernel
 def exchange_few(sides, samples):
-    """The same of at most FEW samples, in steps without a branch, since which way a sample goes is
-    unpredictable; return how many go left.
+    """Do what `exchange` does, for at most FEW samples; return how many go left.
 
-    A sample that goes right takes the last place that is free, and who had it is next; one that
-    goes left takes the first, and its neighbour is next.
+    Steps have no branch, since it is unpredictable which way a sample goes. A sample that goes
+    right takes the last free place, and the sample that was there is next; a sample that goes left
+    takes the first free place, and the one to its right is next.
     """
     n = samples.shape[0]
     left_ones = np.uint64(0)
@@ -149,7 +150,7 @@ def exchange_few(sides, samples):
         left = (left_ones >> np.uint64(at)) & np.uint64(1) != 0
         place = first if left else last
         first += left
-        at = first if left else last - 1 + 1  # only so LLVM finds a bit test and a choice
+        at = first if left else last - 1 + 1  # helps LLVM: a bit test, a select
         following = samples[at]
         samples[place] = row
         row = following
@@ -169,16 +170,16 @@ class _RowSides(NamedTuple):
 
 @inline_kernel
 def divide_in_order(samples, start, end, is_left, spare):
-    """Divide samples[start:end], either side in its order."""
+    """Divide samples[start:end], keeping the order on each side."""
     mine = samples[start:end]
     partition(_RowSides(is_left), mine, end - start, mine, spare)
 
 
 @inline_kernel
 def partition_rows(rows, spare, codes, cut, start, n):
-    """Divide rows[start:start + n] at a cut, in their order.
+    """Divide rows[start:start + n] at a cut, keeping the order on each side.
 
-    Returns the first that goes right.
+    Returns the place of the first row that goes right.
     """
     left = start
     right = 0
@@ -197,7 +198,7 @@ def partition_rows(rows, spare, codes, cut, start, n):
 
 @inline_kernel
 def add_up_node(criterion, samples, targets, start, end, sums):
-    """Weight, sum and rest of samples[start:end], written to `sums`."""
+    """Write weight, sum and rest of samples[start:end] to `sums`."""
     weight = 0.0
     total = 0.0
     rest = 0.0
@@ -214,7 +215,7 @@ def add_up_node(criterion, samples, targets, start, end, sums):
 
 
 class Halves(NamedTuple):
-    """Impurities of a node's children, the weight of the left one, and what lies between their
+    """The impurities of a node's children, the weight of the left one, and the midpoint of their
     values."""
 
     left: float
@@ -235,7 +236,7 @@ class MeanChildren(NamedTuple):
 
 @inline_kernel
 def halves_with(left, right, node, left_weight, left_sum):
-    """The Halves with these impurities."""
+    """The Halves with these impurities; `value` is the midpoint of the means."""
     value = left_sum / left_weight / 2.0
     value += (node.total - left_sum) / (node.weight - left_weight) / 2.0
     return Halves(left, right, left_weight, value)
@@ -243,11 +244,11 @@ def halves_with(left, right, node, left_weight, left_sum):
 
 @inline_kernel
 def add_up_children(criterion, samples, targets, node, middle, sums):
-    """Add up either side of a node that is divided; return its Halves.
+    """Write the sums of both children of a divided node; return its Halves.
 
-    The left child's sums go to the row behind the node's, the right one's to the node's own.
-    Impurities are scikit-learn's: from the left child's sums, which it takes from the right
-    where that is shorter, and the node's less these.
+    The left child's sums go to the row after the node's, the right child's to the node's own row.
+    Impurities are calculated as in scikit-learn: from the sums on the left, which come from the
+    right side where that is shorter, and from the node's sums less these.
     """
     start, end = node.start, node.end
     left_sums = sums[node.row + 1]
@@ -277,17 +278,17 @@ def score_divided_of_one(self, samples, targets, n_left, sums):
 
 @inline_kernel
 def _sums_of_left(criterion, samples, targets, n_left, of_node):
-    """Weight, sum and rest of samples[:n_left], from the shorter side."""
+    """Weight, sum and rest of samples[:n_left], added up from the shorter side."""
     n = samples.shape[0]
     right = n - n_left
-    from_left = np.int64(n_left <= right)  # unpredictable, so that there is no branch
+    from_left = np.int64(n_left <= right)  # a number: a branch would be unpredictable
     from_right = 1 - from_left
     first, step, n_moved = (n - 1) * from_right, from_left - from_right, min(n_left, right)
     sign = np.float64(step)
     weight, total, rest = of_node
     weight, total = weight if from_right else 0.0, total if from_right else 0.0
     rest = rest if from_right else 0.0
-    if n < _FEW_STEPS:  # as many steps for every feature: how many are needed is unpredictable
+    if n < _FEW_STEPS:  # always n // 2 steps: how many are needed is unpredictable
         for i in range(n // 2):
             row = samples[first + i * step]
             here, y = sign * np.float64(i < n_moved) * weight_at(targets, row), y_at(targets, row)
