@@ -1,20 +1,21 @@
 """Gini impurity and entropy of classes whose weights are any numbers.
 
-A row has its weight, and its class in place of a target. A node's sums are its weight and, behind
-the bounds of its value, which it has none of, the weight of each class:
+A row has its weight, and its class in place of a target. A node's sums are its weight and, after
+the places of TOTAL, REST and the bounds, which are not used, the weight of each class:
 
     sums   [ W  .  .  .  . | T0 T1 T2 ... ]
 
-Each is summed up by itself, in the order of the rows, as scikit-learn does. In sorted rows most
-cuts need no more than a bound of their score. With the weight w, l0 l1 ... of the classes, on
-the left (sums are over classes):
+Each of these is summed up separately, in the order of the rows, as in scikit-learn. Along sorted
+rows, a bound of the score rules out most cuts. Let w be the weight left of a cut and l0 l1 ... the
+weights of the classes there; sums are over the classes:
 
     spread = sum a (l - w T / W)**2 = sum a l**2 - 2 w / W sum a l T + (w / W)**2 sum a T**2
 
     Gini      a = 1         the decrease is  spread W / (w (W - w))
     entropy   a = 1 / T     it is at most    spread W**2 / (w (W - w) ln 2)
 
-since log x <= x - 1. The first two sums take one step a row, however many classes there are.
+since log x <= x - 1. A row changes the first two sums by one term each, however many classes there
+are.
 """
 
 import math
@@ -38,19 +39,19 @@ from cart.jit.decorators import inline_kernel, kernel
 from cart.splitting.class_criteria import share_times_log
 
 MOST = 64  # classes
-_CLASSES = UPPER + 1  # where their weights begin
+_CLASSES = UPPER + 1  # where the weights of the classes begin
 _LN2 = math.log(2.0)
-_LOGS = 64.0  # how much more than sums their logarithms may be off
+_LOGS = 64.0  # rounding may move scores with logarithms so many times as far as sums
 
 
 class ClassWeightsCuts(NamedTuple):
     """Gini impurity or entropy."""
 
     is_entropy: bool
-    left: np.ndarray  # (n_classes,) float64: weights left of the cut at hand
-    right: np.ndarray  # the same of those right of it
-    node: np.ndarray  # the same of the node
-    factor: np.ndarray  # (n_classes,) float64: see above, a
+    left: np.ndarray  # (n_classes,) float64: weights left of the current cut
+    right: np.ndarray  # (n_classes,) float64: weights right of it
+    node: np.ndarray  # (n_classes,) float64: weights in the node
+    factor: np.ndarray  # (n_classes,) float64: `a`, see the module
 
     @classmethod
     def create(cls, is_entropy, n_classes):
@@ -92,7 +93,7 @@ class ClassWeightsCuts(NamedTuple):
     def search_lanes(self, lanes, width, rows, table):
         bar = lanes.best[0]
         for k in range(width):
-            if k == 0 or lanes.first[k] != lanes.first[0]:  # else there is no feature
+            if k == 0 or lanes.first[k] != lanes.first[0]:  # else the lane has no feature
                 bar = _search_lane(self, lanes, k, rows, table, bar)
 
     def is_by_gain(self):
@@ -106,24 +107,24 @@ class ClassWeightsCuts(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """What bounds the scores of a node's cuts."""
+    """The bound of the scores of a node's cuts: base + scale * spread / (w (W - w)) + slack."""
 
     base: float  # the score of a cut without gain
-    scale: float  # by which `spread` over w (W - w) is the gain
+    scale: float
     squares: float  # sum of a T**2
-    doubt: float  # how far `spread` may be off
-    slack: float  # how far scores may be
+    doubt: float  # how far rounding may move `spread`
+    slack: float  # how far rounding may move scores
 
 
 @inline_kernel
 def _least(bound, bar):
-    """What `spread` over w (W - w) is at least where a cut scores more than the bar."""
+    """The least spread / (w (W - w)) that a cut must have to score more than the bar."""
     return (bar - bound.base - bound.slack) / bound.scale
 
 
 @inline_kernel
 def _take_up(self, sums):
-    """Keep the weights of a node's classes."""
+    """Keep the weights of a node's classes in `node`."""
     for c in range(self.node.shape[0]):
         self.node[c] = sums[_CLASSES + c]
 
@@ -154,7 +155,7 @@ def _search_lane(self, lanes, k, rows, table, bar):
     n_left, end = np.int64(0), n - 1 - rows.n_beside
     while n_left < end:
         is_asked = is_due = False
-        while n_left < end and not is_asked:  # a loop of its own: so all sums stay in registers
+        while n_left < end and not is_asked:  # an inner loop: sums stay in registers
             row = row_at(entries, n_left)
             here, c = weight_at(targets, row), np.int64(y_at(targets, row))
             before, moved = left[c], factor[c] * here
@@ -196,7 +197,7 @@ def _search_lane(self, lanes, k, rows, table, bar):
 
 @kernel
 def _add_up(samples, targets, start, end, sums):
-    """Write the weights of samples[start:end] to `sums`."""
+    """Write the weight of samples[start:end], and that of each class, to `sums`."""
     sums[WEIGHT] = sums[TOTAL] = sums[REST] = 0.0
     sums[_CLASSES:] = 0.0
     for i in range(start, end):
@@ -208,8 +209,11 @@ def _add_up(samples, targets, start, end, sums):
 
 @kernel
 def _sum_left(self, samples, targets, n_left, node, weight):
-    """The weight left of a cut, that of each class in `left`, from the shorter side: of
-    samples[:n_left], or of the node less the others, from the end."""
+    """Return the weight left of a cut, and write that of each class to `left`.
+
+    Both are added up from the shorter side: over samples[:n_left], or as the node's less the other
+    samples, last one first.
+    """
     n, left = samples.shape[0], self.left
     from_right = n_left > n - n_left
     first, step = (n - 1, -1) if from_right else (0, 1)
@@ -226,14 +230,14 @@ def _sum_left(self, samples, targets, n_left, node, weight):
 
 @inline_kernel
 def _score(self, node, left_weight, weight):
-    """Score of a cut, as scikit-learn calculates it, with the weights `left` on its left."""
+    """Score of a cut as scikit-learn calculates it, with the weights `left` on its left."""
     left, right = _impurities(self, node, left_weight, weight)
     return -(weight - left_weight) * right - left_weight * left
 
 
 @kernel
 def _impurities(self, node, left_weight, weight):
-    """Impurity left and right of a cut, from what lies on its left and in the node."""
+    """Impurity left and right of a cut, from the weights `left` and those of the node."""
     left, right = self.left, self.right
     for c in range(left.shape[0]):
         right[c] = node[c] - left[c]
@@ -242,7 +246,7 @@ def _impurities(self, node, left_weight, weight):
 
 @inline_kernel
 def _impurity(self, weights, weight):
-    """Impurity of classes with these weights, and that in all."""
+    """Impurity of classes with these weights, of which `weight` is the sum."""
     if self.is_entropy:
         entropy = 0.0
         for c in range(weights.shape[0]):

@@ -1,12 +1,12 @@
-"""Histograms: weight and sum of targets per code, of a node's rows, and the best cut in them.
+"""Histograms of a node's rows: weight and sum of targets for each code, and the best cut in them.
 
     codes of rows   2 0 2 5 0          code     0      1      2      3      4      5
     sums            [ weight, sum of w y ]    [ 2 .. | 0 0  | 2 .. | 0 0  | 0 0  | 1 .. ]
     occupied        a bit for every code        1      0      1      0      0      1
     cuts                                           |-------------|------------------|
 
-Only codes that occur are visited, lowest bit first, and emptied on the way: between searches all is
-0. Sums of whole numbers are exact in any order, so nothing need be sorted.
+The search visits only codes that occur, lowest bit first, and empties them on the way, so that the
+histogram is all 0 between searches. Sums of whole numbers are exact in any order, without a sort.
 """
 
 from typing import NamedTuple
@@ -27,12 +27,12 @@ from cart.splitting.feature_draw import (
 from cart.table.table import same_value
 
 CODES_MAX = 2**12  # of a column
-_WORD_SHIFT = 6  # bits that number those of a word
+_WORD_SHIFT = 6  # log2 of the bits of a word
 _WORD_MASK = (1 << _WORD_SHIFT) - 1
 
 
 class HistogramRows(NamedTuple):
-    """Some rows: those of a node side by side, and what their numbers point to."""
+    """The rows of a tier, each node's side by side, and the codes and targets they point to."""
 
     rows: np.ndarray  # (n,) uint32, ascending in a node
     codes: np.ndarray  # (n_columns, at least n) uint8 or uint16
@@ -44,12 +44,12 @@ class HistogramRows(NamedTuple):
 
 
 class HistogramScratch(NamedTuple):
-    """The histogram of the feature at hand; 0 between searches."""
+    """The histogram of the current feature; 0 between searches."""
 
-    sums: np.ndarray  # (2 n_codes,) float64: weight, and sum of targets, of a code
-    occupied: np.ndarray  # (n_words,) uint64: a bit for every code that occurs
-    counts: np.ndarray  # (n_codes,) int64: rows of a code
-    spare: np.ndarray  # (n,) uint32
+    sums: np.ndarray  # (2 n_codes,) float64: weight and sum of targets of each code
+    occupied: np.ndarray  # (n_words,) uint64: a bit for each code, set if it occurs
+    counts: np.ndarray  # (n_codes,) int64: how many rows have a code
+    spare: np.ndarray  # (n,) uint32: to partition rows
 
     @classmethod
     def create(cls, n, n_codes):
@@ -65,12 +65,12 @@ class Best(NamedTuple):
     """The best cut so far."""
 
     cut: Cut
-    least: float  # gain of a cut that may be better
+    least: float  # a cut with no more gain cannot be better
 
 
 @inline_kernel
 def search_histograms(scratch, rows, table, draw, node, slack, limits):
-    """Draw features and search each; return the best Cut and how many features are constant."""
+    """Draw features and search them; return the best Cut and the number of constant features."""
     best = Best(NO_CUT, -1.0)
     drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
@@ -99,9 +99,9 @@ def search_histograms(scratch, rows, table, draw, node, slack, limits):
 
 @inline_kernel
 def _fill_sparse(scratch, rows, codes, targets):
-    """Add up the rows of every code, and mark the codes that occur, few of all.
+    """Add up the rows by code, and mark the codes that occur: for nodes with few of all codes.
 
-    Returns a word that has a bit for each word of scratch.occupied that is not 0.
+    Returns a word with a bit set for each word of scratch.occupied that is not 0.
     """
     occupied = scratch.occupied
     words = np.uint64(0)
@@ -117,7 +117,7 @@ def _fill_sparse(scratch, rows, codes, targets):
 
 @inline_kernel
 def _fill_dense(scratch, rows, codes, targets, n_codes):
-    """The same of so many rows that most codes occur: they are marked afterwards."""
+    """Do the same for so many rows that most codes occur: codes are marked afterwards."""
     sums, occupied = scratch.sums, scratch.occupied
     for i in range(rows.shape[0]):
         row = rows[i]
@@ -134,7 +134,7 @@ def _fill_dense(scratch, rows, codes, targets, n_codes):
 
 @inline_kernel
 def _add_row(scratch, code, targets, row):
-    """Add a row to its code."""
+    """Add a row to the sums of its code."""
     sums = scratch.sums
     weight = weight_at(targets, row)
     total = y_at(sums, code) + weight * y_at(targets, row)
@@ -143,7 +143,7 @@ def _add_row(scratch, code, targets, row):
 
 @inline_kernel
 def _code_range(scratch, words, rows, codes, min_samples_leaf):
-    """The first and the last code that may be the first right of a cut."""
+    """The first and the last code that may be next to a cut on its right."""
     n = rows.shape[0]
     for i in range(n):
         scratch.counts[codes[rows[i]]] += 1
@@ -167,10 +167,10 @@ def _code_range(scratch, words, rows, codes, min_samples_leaf):
 
 @inline_kernel
 def _best_cut_of(table, scratch, words, code_range, feature, node, slack, best):
-    """Find the best cut between codes, and leave the histogram empty.
+    """Find the best cut of a feature, and empty the histogram.
 
-    Cuts whose gain (see `cart.fast_paths.regression.cut_score`) may be the best are scored as
-    scikit-learn does it. Returns whether the feature is constant in the node, and the Best then.
+    Cuts whose gain (see `cart.fast_paths.regression.cut_score`) may be the best are scored as in
+    scikit-learn. Returns whether the feature is constant in the node, and the new Best.
     """
     column, sums, mean = table.columns[feature], scratch.sums, node.total / node.weight
     first, last = code_range

@@ -1,12 +1,12 @@
-"""Regression trees by squared error from histograms: the path of columns with few codes.
+"""Regression trees by squared error from histograms: the path for columns with few codes.
 
-Where sums are exact in any order, as those of whole numbers are, nothing need be sorted: a node's
-rows are added up per code, and the codes that occur are met in order. On bins it is done with any
-targets; there the last bits of sums may differ from those of scikit-learn, which takes them in the
+If sums are exact in any order, as sums of whole numbers are, nothing has to be sorted: a node's
+rows are added up by code, and the codes that occur are visited in order. Tables of bins are grown
+so with any targets; the last bits of sums may then differ from scikit-learn's, which adds in the
 order of its sort.
 
-Rows lie in tiers (see `cart.fast_paths.cache_copies`); a node's are side by side and ascending, and
-its partition is stable:
+Rows lie in tiers (see `cart.fast_paths.cache_copies`). A node's rows are side by side in ascending
+order, and the partition is stable:
 
     rows    node [ 0 3 4 7 8 9 ]          numbers into codes and targets of the tier
             ->   [ 0 4 9 | 3 7 8 ]        left | right
@@ -53,12 +53,12 @@ from cart.splitting.feature_draw import restart
 from cart.table.table import same_value
 
 CACHE_COPY_BYTES = (2**17, 2**15, 2**12)  # of a column, see `cart.fast_paths.cache_copies`
-_LARGEST = 1e50  # of targets, and of weights, for products of their squares to be numbers
+_LARGEST = 1e50  # limit of targets and weights: products of their squares stay finite
 
 
 @inline_kernel
 def _fill_cache_copy(rows, start, n, nearer):
-    """Copy n rows from `start` on."""
+    """Copy n rows, from `start` on, to a nearer tier."""
     for column in range(nearer.codes.shape[0]):
         codes = rows.codes[column]
         copied = nearer.codes[column]
@@ -72,7 +72,7 @@ def _fill_cache_copy(rows, start, n, nearer):
 
 @inline_kernel
 def _move_to_cache_copy(tiers, stack, height, node):
-    """Copy a node's rows to the tiers that it fits into; return the Node there."""
+    """Copy a node's rows to the nearest tier that it fits into; return the Node there."""
     start, end, tier = node.start, node.end, node.tier
     for nearer in range(tier + 1, len(tiers)):
         if node.n <= tiers[nearer].rows.shape[0]:
@@ -87,7 +87,7 @@ def _move_to_cache_copy(tiers, stack, height, node):
 
 @inline_kernel
 def _hand_to_small_node(rows, small, table, features, node):
-    """Give the node's rows numbers and words; False, and nothing done, if that is impossible."""
+    """Give the node's rows numbers and words; return False, with no effect, if impossible."""
     n = node.n
     mean = node.total / node.weight
     if not enter_small_node(small, rows.rows, node.start, n, rows.targets, mean):
@@ -98,7 +98,7 @@ def _hand_to_small_node(rows, small, table, features, node):
         for i in range(n):
             write_code(small, i, column, codes[small.rows[i]])
         if table.tie_span[column] > 0 and _has_ties(small, table, column, n):
-            restore_rows(small, rows.rows, node.start, n)  # which cuts there are: the node decides
+            restore_rows(small, rows.rows, node.start, n)  # where a cut lies depends on the node
             return False
     rank_codes(small, n)
     return True
@@ -106,7 +106,7 @@ def _hand_to_small_node(rows, small, table, features, node):
 
 @inline_kernel
 def _has_ties(small, table, column, n):
-    """Are two codes of the rows ties?"""
+    """Are two different codes of the rows ties?"""
     for i in range(n):
         for j in range(n):
             low, high = read_code(small, i, column), read_code(small, j, column)
@@ -119,7 +119,7 @@ def _has_ties(small, table, column, n):
 
 @entry_kernel
 def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
-    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
     tiers, scratch = rows
     table_rows = tiers[0]
     for t in range(weights.shape[0]):
@@ -135,7 +135,7 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 
 @inline_kernel
 def _grow(growth, table, tiers, scratch, limits):
-    """Grow one tree, whose root waits; return how many nodes it has."""
+    """Grow one tree, whose root is pending; return how many nodes it has."""
     small, sums = growth.small, growth.sums
     height = 1
     n_nodes = 0
@@ -174,7 +174,7 @@ def _grow(growth, table, tiers, scratch, limits):
 
 
 def _n_codes(table):
-    """Of the column that has most."""
+    """How many codes the column with the most has."""
     return int(np.diff(table.level_start).max())
 
 
@@ -192,7 +192,7 @@ class HistogramPath(MeanPath):
     def fits(cls, table, plan):
         return (
             super().fits(table, plan)
-            and table.codes.dtype != np.uint32  # narrow where there are few
+            and table.codes.dtype != np.uint32  # tables with few codes are narrow
             and _n_codes(table) <= CODES_MAX
         )
 

@@ -1,14 +1,15 @@
 """Extra trees by sums of weights and targets: one cut a feature, at a threshold drawn at random.
 
-Sums are taken over the samples in scikit-learn's order, which every feature looked at changes: its
-exchange from both ends divides them at the threshold drawn, whether or not the cut is the best.
+Sums are taken over the samples in scikit-learn's order. Each feature that is looked at changes this
+order: scikit-learn divides the samples at the drawn threshold, by exchanging them from both ends,
+whether or not the cut is the best.
 
     samples   [ 9 4 0 7 3 ]      of a node, in the order that the feature before has left
     codes     [ 4 1 7 2 5 ]      gathered in that order; threshold between 2 and 4
     samples   [ 7 4 | 0 3 9 ]    exchanged; sums are taken from the shorter side
 
-With categories samples stay in the order of the table, and are divided beside it; subsets are drawn
-as well as thresholds (see `cart.splitting.category_subsets.draw_places`).
+On tables with categories, samples stay in the order of the table and are divided in a copy. Subsets
+are drawn like thresholds (see `cart.splitting.category_subsets.draw_places`).
 """
 
 from functools import partial
@@ -85,16 +86,16 @@ from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
-COPY_BYTES = 2**15, 2**12  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
+COPY_BYTES = 2**15, 2**12  # of a column in each cache copy (see `cart.fast_paths.cache_copies`)
 
 
 class DrawnRows(NamedTuple):
-    """Some rows: those of a node side by side, and what they point to."""
+    """The samples of a tier, each node's side by side, and the codes and targets they point to."""
 
     samples: np.ndarray  # (n,) uint32: in scikit-learn's order
     codes: np.ndarray  # (n_columns, at least n) uint32
-    targets: np.ndarray  # (n times numbers a row,) float64: as the criterion has them
-    across: np.ndarray  # see `cart.fast_paths.near_rows`; or empty
+    targets: np.ndarray  # (n * per_row,) float64: as the criterion keeps them
+    across: np.ndarray  # codes as in `cart.fast_paths.near_rows`, in the nearest tier; else empty
 
     @classmethod
     def create(cls, per_row, n, codes, is_nearest=False):
@@ -103,9 +104,10 @@ class DrawnRows(NamedTuple):
 
 
 class GatheredSides(NamedTuple):
-    """Where codes, which stand as the samples do, send them (see `cart.primitives.partition`):
-    those up to `last` go left, where `step` is added to all, which makes the highest one, of
-    missing values, 0."""
+    """Which samples go left by their codes (see `cart.primitives.partition`): code + step <= last.
+
+    Codes are in the order of the samples. A step of 1 makes MISSING, the highest code, 0.
+    """
 
     codes: np.ndarray
     last: np.uint32
@@ -116,9 +118,9 @@ class GatheredSides(NamedTuple):
 
 
 class MarkedSides(NamedTuple):
-    """Where marks send samples."""
+    """Which samples go left by their marks."""
 
-    marks: np.uint64  # a bit of each number
+    marks: np.uint64  # bit i is set if sample i goes left
 
     def goes_left(self, i, item):
         return np.int64((self.marks >> np.uint64(item)) & np.uint64(1))
@@ -126,16 +128,17 @@ class MarkedSides(NamedTuple):
 
 @dispatch
 def try_sides(division, way, node, samples, feature, sides):
-    """Divide a node's samples; return how many go left, and the score."""
+    """Divide a node's samples by `sides`; return how many go left, and the score of the cut."""
 
 
 @dispatch
 def divide_at(division, way, node, samples, found):
-    """Bring a node's samples into the order left | right of the cut found; list a subset."""
+    """Bring a node's samples into the order left | right of the cut found. If that is a subset of
+    categories, list it."""
 
 
 class Exchanged(NamedTuple):
-    """Samples are divided in place, by scikit-learn's exchange from both ends."""
+    """Divides samples in place, by scikit-learn's exchange from both ends."""
 
     name: int = 0  # numba wants a field
 
@@ -146,7 +149,7 @@ class Exchanged(NamedTuple):
     def divide_at(self, way, node, samples, found):
         rows, cut = way.tiers[node.tier], found.cut
         if cut.feature == found.last:
-            return  # they are
+            return  # they are divided so already
         column = way.table.columns[cut.feature]
         if _has_few(rows, node):
             exchange_few(MarkedSides(np.uint64(way.cuts.sides[column])), samples)
@@ -157,9 +160,9 @@ class Exchanged(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Samples stay in their order, and are divided beside it."""
+    """Tries cuts on a copy of the samples, which stay in the order of the table."""
 
-    room: np.ndarray  # (2, n_rows) uint32: for those that are divided, and those that go right
+    room: np.ndarray  # (2, n_rows) uint32: the divided copy; scratch for those that go right
 
     def try_sides(self, way, node, samples, feature, sides):
         n, divided = samples.shape[0], self.room[0]
@@ -179,20 +182,20 @@ class DrawnCut(NamedTuple):
     """What a search has found."""
 
     feature: int  # -1 where there is no cut
-    cut: Cut  # in place of the right code: how many samples go left
+    cut: Cut  # `right_code` is how many samples go left
     last: int  # the last feature looked at
 
 
 @like(MeanWay)
 class DrawnMeanWay(NamedTuple):
-    """What the path works on; the protocol is that of `cart.growth.loop`."""
+    """What the path works on; see the protocol of `cart.growth.loop`."""
 
     table: tuple
     growth: TreeGrowth
     tiers: tuple  # of DrawnRows
-    gathered: np.ndarray  # (n_rows,) uint32: codes of the feature at hand
+    gathered: np.ndarray  # (n_rows,) uint32: codes of the current feature
     cuts: DrawnCuts  # of a node of few rows
-    scores: np.ndarray  # (8,) float64: by which of three rows go left
+    scores: np.ndarray  # (8,) float64: by the set of rows, of three, that go left (bits)
     division: NamedTuple  # Exchanged or Beside
     stack: NodeStack
     limits: Limits
@@ -250,8 +253,7 @@ class DrawnMeanWay(NamedTuple):
 
 @inline_kernel
 def _copy_near(criterion, tiers, node):
-    """Copy the node's rows to the nearest tier that has room; return the node with its place there,
-    or as it is."""
+    """Copy the node's rows to the nearest tier that has room; return the node as it is there."""
     start, end, tier = node.start, node.end, node.tier
     for nearer in range(node.tier + 1, len(tiers)):
         if end - start <= tiers[nearer].samples.shape[0]:
@@ -262,13 +264,13 @@ def _copy_near(criterion, tiers, node):
 
 @inline_kernel
 def _has_few(rows, node):
-    """Are the node's rows few, in the nearest tier?"""
+    """Are the node's rows in the nearest tier, and at most FEW?"""
     return rows.across.shape[0] > 0 and node.end - node.start <= FEW
 
 
 @inline_kernel
 def _fill_cache_copy(criterion, rows, start, n, nearer):
-    """Copy what samples[start:start + n] point to."""
+    """Copy what samples[start:start + n] point to, to a nearer tier."""
     samples = rows.samples[start : start + n]
     for column in range(nearer.codes.shape[0]):
         take(rows.codes[column], samples, nearer.codes[column])
@@ -281,7 +283,8 @@ def _fill_cache_copy(criterion, rows, start, n, nearer):
 
 @inline_kernel
 def _search_feature(way, node, samples, feature, best):
-    """Draw a cut of a feature and try it; is it constant, and the better Cut."""
+    """Draw a cut of a feature and try it; return whether the feature is constant, and the better
+    Cut."""
     table, draw, rows = way.table, way.growth.draw, way.tiers[node.tier]
     column = table.columns[feature]
     lowest, highest, has_missing = _gather(rows.codes[column], samples, way.gathered)
@@ -295,7 +298,7 @@ def _search_feature(way, node, samples, feature, best):
     goes = NONE_MISSING
     if has_missing:
         goes = MISSING_LEFT if random_side(draw, feature, 0) else MISSING_RIGHT
-    if not threshold < high:  # rounded up to it, or high - low is infinite
+    if not threshold < high:  # rounded up to `high`, or high - low is infinite
         threshold = low
     left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
     sides = _sides_of(way.gathered, left_code, goes)
@@ -308,7 +311,7 @@ def _search_feature(way, node, samples, feature, best):
 
 @inline_kernel
 def _try_drawn(way, node, samples, best):
-    """Try the cuts that are drawn; return the best one."""
+    """Try the cuts that have been drawn; return the best one."""
     rows, cuts, columns = way.tiers[node.tier], way.cuts, way.table.columns
     find_sides(cuts, rows.across, samples, node.end - node.start)
     for k in range(cuts.n_drawn[0]):
@@ -323,9 +326,11 @@ def _try_drawn(way, node, samples, best):
 
 @inline_kernel
 def _try_three(way, node, samples):
-    """The same of two or three rows, without constraints. Their order does not matter: one of them
-    is alone on its side, and a sum of two is the same in either order. So what goes left says what
-    the score is."""
+    """Do the same for two or three rows, without constraints.
+
+    The order of these does not matter: one row is alone on its side, and a sum of two is the same
+    in either order. So the score depends only on which rows go left.
+    """
     rows, cuts, columns, scores = way.tiers[node.tier], way.cuts, way.table.columns, way.scores
     n = samples.shape[0]
     everyone, last = (1 << n) - 1, n - 1
@@ -357,7 +362,7 @@ def _try_three(way, node, samples):
 
 @inline_kernel
 def _score(way, node, samples, feature, n_left):
-    """Score of a cut at which the node is divided; -inf where limits forbid it."""
+    """Score of a cut at which the samples are divided; -inf if limits forbid it."""
     targets, sums = way.tiers[node.tier].targets, way.growth.sums[node.row]
     if min(n_left, samples.shape[0] - n_left) < way.limits.min_samples_leaf:
         return -np.inf
@@ -367,7 +372,8 @@ def _score(way, node, samples, feature, n_left):
 
 @inline_kernel
 def _gather(codes, samples, gathered):
-    """Gather the codes of samples; the lowest and the highest known, and whether any is missing."""
+    """Gather the codes of samples; return the lowest and the highest known, and whether any is
+    missing."""
     n, lowest, highest = samples.shape[0], MISSING, np.uint32(0)
     take(codes, samples, gathered)
     for i in range(n):
@@ -381,14 +387,14 @@ def _gather(codes, samples, gathered):
 
 @inline_kernel
 def _sides_of(gathered, left_code, missing):
-    """Where the codes that are gathered send samples at a cut."""
+    """The GatheredSides of a cut."""
     step = np.uint32(missing == MISSING_LEFT)
     return GatheredSides(gathered, np.uint32(left_code + step), step)
 
 
 @inline_kernel
 def _is_legal(way, node, feature, left_weight, left_sum):
-    """Does the cut leave enough weight on either side, and keep a monotonic constraint?"""
+    """Does the cut leave enough weight on both sides, and respect the monotonic constraint?"""
     limits, sums = way.limits, way.growth.sums[node.row]
     right_weight = sums[WEIGHT] - left_weight
     direction = limits.monotonic[feature]
@@ -406,7 +412,7 @@ def _is_legal(way, node, feature, left_weight, left_sum):
 
 @entry_kernel
 def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
-    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
     rows, candidates = rows
     for t in range(weights.shape[0]):
         way = _begin_tree(table, growth, rows, weights[t], y, seeds[t], limits, first_node[t])
@@ -415,7 +421,7 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 
 @inline_kernel
 def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
-    """What a tree whose nodes begin with `first_node` grows on; its root waits."""
+    """Begin a tree whose nodes start at `first_node`: return its way, with the root pending."""
     tiers, gathered, cuts, scores, division = rows
     samples, targets = tiers[0].samples, tiers[0].targets
     restart(growth.draw, seed)
@@ -429,8 +435,8 @@ def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
 
 
 class RandomMeanPath(MeanPath):
-    """Grows extra trees by squared error, Poisson deviance, and, of classes whose weights are no
-    whole numbers, Gini impurity and entropy."""
+    """Grows extra trees by squared error and Poisson deviance; and by Gini impurity and entropy
+    where weights are not whole numbers."""
 
     criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, Entropy)
     splitter = RandomSplitter
@@ -451,7 +457,7 @@ class RandomMeanPath(MeanPath):
         n_columns, n_rows = codes.shape
         n_looked_at = (
             0 if self._is_best_first else limits.max_features
-        )  # copies are used up at once
+        )  # best first, the next node overwrites a copy
         near = create_cache_copies(codes, n_looked_at, COPY_BYTES)
         pays = self.table_kind is FloatTable and n_looked_at >= LEAST_SHARE * n_columns
         n_few = FEW if pays else 0
@@ -468,7 +474,7 @@ class RandomMeanPath(MeanPath):
 
 
 class RandomCategoryMeanPath(RandomMeanPath):
-    """Grows them on tables with categories, one at a time."""
+    """Grows extra trees on tables with categories, one at a time."""
 
     criteria = SquaredError, Poisson
     table_kind = CategoricalTable

@@ -1,14 +1,14 @@
-"""Trees from sorted rows: the path of sums that depend on their order.
+"""Trees from sorted rows: the path for sums that depend on the order of rows.
 
-Sums over a node are taken over `samples`, which stand in scikit-learn's order: that of the last
-feature looked at, then swapped across the cut. Sorted rows are kept beside them:
+Sums over a node are taken over `samples`, which are in scikit-learn's order: that of the last
+feature looked at, then swapped across the cut. Sorted rows are kept separately:
 
     samples         node [ 9 4 0 7 3 ]             any order, to the bit scikit-learn's
     entries         node [ 0 3 4 7 9 ] feature 0   ascending codes along each feature
                          [ 4 0 9 3 7 ] feature 1
 
-Missing values stand behind all others, in the order that scikit-learn's exchange leaves them in; a
-feature that has some in the node is searched a second time with these in front.
+Entries of missing values come last, in the order in which scikit-learn's exchange leaves them. A
+feature that has missing values in the node is searched a second time with these entries first.
 """
 
 from itertools import count
@@ -96,14 +96,14 @@ from cart.splitting.feature_draw import (
 from cart.table.ranking import MISSING
 from cart.table.table import Table, keeps_order, same_value
 
-# Values of a table, for which presorted rows of a thread take 0.7 GB; and of other criteria than
-# squared error, 0.17 GB.
+# The most values of a table to be presorted by squared error, which takes 0.7 GB in each thread,
+# and by other criteria (0.17 GB).
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
-_LARGEST = 1e100  # of sums, for their cubes to be numbers
+_LARGEST = 1e100  # limit of sums: their cubes stay finite
 
 
 class SortedScratch(NamedTuple):
-    """The rows of the tree, and what a node is searched and divided with."""
+    """The rows of the tree, and the memory in which nodes are searched and divided."""
 
     rows: NamedTuple  # PresortedRows or RowsSortedOnDemand
     samples: np.ndarray  # (n_rows,) uint32: in scikit-learn's order
@@ -112,7 +112,7 @@ class SortedScratch(NamedTuple):
     is_left: np.ndarray  # (n_rows,) uint8
     screen: Screen
     lanes: Lanes
-    has_missing: bool  # has the table missing values?
+    has_missing: bool  # whether the table has missing values
     is_missing: np.ndarray  # (n_rows,) uint8: 0 between searches
     order: np.ndarray  # (n_rows,) uint64
     shared: SharedNode
@@ -122,8 +122,9 @@ class SortedScratch(NamedTuple):
 def _search(scratch, growth, table, node, limits):
     """Draw features and search them.
 
-    Returns the best Cut, how many features are constant, and where the entries begin of the last
-    that is not.
+    Returns the best Cut, the number of constant features, and where the entries begin in whose
+    order scikit-learn leaves the samples: those of the last feature that varies; -1 if the samples
+    are in that order already.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
     searched = _searched_rows(scratch, growth, node, limits)
@@ -150,7 +151,7 @@ def _search(scratch, growth, table, node, limits):
                     last = turned if highest == MISSING else at
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
-                if scratch.has_missing:  # the next one may take its place
+                if scratch.has_missing:  # the next feature may overwrite its entries
                     last = _take_order(scratch, node, last)
             elif ways == 0:
                 drawing = mark_barred(draw, drawing, j)
@@ -178,14 +179,14 @@ def _search(scratch, growth, table, node, limits):
 
 @inline_kernel
 def _is_screened(rows, criterion, searched, slack, impurity):
-    """Are cuts of the node ruled out by bounds first?"""
+    """Is the node screened first, to rule out cuts by bounds?"""
     is_known = is_presorted(rows) and is_by_gain(criterion)
     return is_known and is_worth_screening(searched, slack, impurity)
 
 
 @inline_kernel
 def _searched_rows(scratch, growth, node, limits):
-    """What is searched in a node, of every feature."""
+    """The SearchedRows of a node."""
     return SearchedRows(
         growth.criterion, scratch.rows.entries, scratch.targets, node.n,
         limits.min_samples_leaf - 1, node.weight, node.total,
@@ -197,15 +198,15 @@ def _searched_rows(scratch, growth, node, limits):
 
 @inline_kernel
 def _note_drawn(drawn, k, feature, column, first, missing, direction):
-    """Write what the k-th search is of."""
+    """Write the k-th of the features to be searched."""
     drawn.feature[k], drawn.column[k] = feature, column
     drawn.first[k], drawn.missing[k], drawn.direction[k] = first, missing, direction
 
 
 @inline_kernel
 def _take_order(scratch, node, last):
-    """Bring the node's samples into the order of the entries that begin at `last`, where that is
-    not -1; return -1."""
+    """Bring the node's samples into the order of the entries from `last` on, unless that is -1.
+    Return -1."""
     if last >= 0:
         for i in range(node.n):
             scratch.samples[node.start + i] = row_at(scratch.rows.entries, last + i)
@@ -214,7 +215,7 @@ def _take_order(scratch, node, last):
 
 @inline_kernel
 def _search_lanes(lanes, drawn, begin, end, searched, best, table):
-    """Search the features drawn from `begin` to `end` (excluded) side by side."""
+    """Search the drawn features `begin` to `end` (excluded) side by side; return the better Cut."""
     for k in range(begin, end):
         lanes.column[k - begin] = drawn.column[k]
         lanes.first[k - begin] = drawn.first[k]
@@ -233,7 +234,7 @@ def _search_lanes(lanes, drawn, begin, end, searched, best, table):
 
 @entry_kernel
 def _grow_trees(table, growth, scratch, weights, y, seeds, limits, first_node):
-    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
     for t in range(weights.shape[0]):
         tree = _begin_tree(growth, table, scratch, weights[t], y, seeds[t], first_node[t])
         first_node[t + 1] = first_node[t] + _grow(tree, table, scratch, limits)
@@ -241,14 +242,14 @@ def _grow_trees(table, growth, scratch, weights, y, seeds, limits, first_node):
 
 @inline_kernel
 def _begin_tree(growth, table, scratch, weights, y, seed, first_node):
-    """The growth of a tree whose nodes begin with `first_node`; its root waits."""
+    """Begin a tree whose nodes start at `first_node`: return its TreeGrowth, the root pending."""
     samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
     restart(growth.draw, seed)
     n = 0
     for row in range(y.shape[0]):
         weight = weights[row]
         take_row(growth.criterion, targets, row, weight, y)
-        is_left[row] = weight > 0.0  # before there is a node: is it in bag?
+        is_left[row] = weight > 0.0  # used as `is_in_bag` here
         samples[n] = row
         n += weight > 0.0
     begin_tree(scratch.rows, table, samples, n, is_left)
@@ -257,7 +258,7 @@ def _begin_tree(growth, table, scratch, weights, y, seed, first_node):
 
 @inline_kernel
 def _grow(growth, table, scratch, limits):
-    """Grow one tree, whose root waits; return how many nodes it has."""
+    """Grow one tree, whose root is pending; return how many nodes it has."""
     criterion, sums, draw, rows = growth.criterion, growth.sums, growth.draw, scratch.rows
     samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
     height = 1
@@ -303,8 +304,8 @@ def _grow(growth, table, scratch, limits):
 
 @inline_kernel
 def _divide_samples(scratch, swap, table, node, cut, last):
-    """Divide the node's samples, from the order of the feature whose entries begin at `last`;
-    return how many go left."""
+    """Divide the node's samples, once they are in the order of the entries from `last` on; return
+    how many go left."""
     samples, is_left = scratch.samples, scratch.is_left
     _take_order(scratch, node, last)
     n_left = mark_left(scratch.rows, table, cut, node, is_left)
@@ -320,14 +321,14 @@ class FoundCut(NamedTuple):
 
     feature: int  # -1 where there is no cut
     cut: Cut
-    last: int  # where the entries begin whose order the samples take
+    last: int  # as `_search` returns it
 
 
 @like(MeanWay)
 class SortedWay(NamedTuple):
-    """What growth that is best first works on; the protocol is that of `cart.growth.loop`.
+    """What best-first growth works on; see the protocol of `cart.growth.loop`.
 
-    Depth first has a loop of its own (see `_grow`).
+    Depth-first growth has a loop of its own, `_grow`.
     """
 
     table: tuple
@@ -364,7 +365,7 @@ class SortedWay(NamedTuple):
 
 @entry_kernel
 def _grow_best_first(table, growth, rows, weights, y, seeds, limits, first_node):
-    """Grow one tree."""
+    """Grow one tree, best first."""
     scratch, candidates = rows
     tree = _begin_tree(growth, table, scratch, weights[0], y, seeds[0], 0)
     way = SortedWay(table, tree, scratch, tree.stack, limits)
@@ -379,14 +380,14 @@ def _cuts_of(plan, y):
 
 
 class SortedPath(MeanPath):
-    """Grows trees by squared error, Poisson deviance, absolute error and, of classes whose weights
-    are no whole numbers, Gini impurity and entropy, on any columns and targets."""
+    """Grows trees by squared error, Poisson deviance and absolute error, on any columns and
+    targets; and by Gini impurity and entropy where weights are not whole numbers."""
 
     criteria: tuple[type, ...] = (SquaredError, Poisson, Gini, Entropy, AbsoluteError)
     most_outputs = MOST_MEANS
     takes_missing = takes_bounds = takes_leaves = True
     _partial_max = SMALL_NODE_MAX // 2
-    _presort_share = 1 / 5  # of the features that a node must look at for presorting to pay
+    _presort_share = 1 / 5  # of the features: presorting pays if nodes look at this share or more
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -409,8 +410,8 @@ class SortedPath(MeanPath):
         return super().accepts(weights, is_whole) and self._is_in_range(weights)
 
     def _is_in_range(self, weights):
-        """Do gains, and what scores are at most, neither overflow nor underflow? They have cubes of
-        sums, and products of two weights."""
+        """Whether gains and bounds of scores, in which there are cubes of sums and products of two
+        weights, neither overflow nor underflow."""
         heaviest = weights.sum(axis=-1).max()
         return heaviest > 1.0 / _LARGEST and self._y_max < _LARGEST / max(heaviest, 1.0)
 
@@ -429,7 +430,7 @@ class SortedPath(MeanPath):
             _grow_trees(table, growth, scratch, *others)
 
     def _create_scratch(self):
-        self._table = self._table.wide()  # compiled for one kind
+        self._table = self._table.wide()  # the kernels are compiled for 32 bits
         return super()._create_scratch()
 
     @property

@@ -1,18 +1,18 @@
-"""Sorted rows: those of a node along each feature that it looks at, presorted or sorted on demand.
+"""Sorted rows of a node along each feature that it looks at: presorted, or sorted on demand.
 
-Along a feature a row is an entry: its code above its number, 32 bits each. Rows of equal codes
-stand in the order of the table. Either kind has a node's entries side by side in its array
-`entries`, and says from where on.
+Along a feature a row is an entry: its code above its number, 32 bits each. Rows with equal codes
+are in the order of the table. Both classes keep a node's entries side by side in an array
+`entries`, and tell where they begin.
 
-`PresortedRows` are sorted once, along every feature; a node's are partitioned, in their order, into
-those of its children: for trees whose nodes look at many features. Nodes of even depth have their
-entries in the first half, and leave them to their children in the second, which go back and forth:
+`PresortedRows`, for trees whose nodes look at many features, sorts the rows once along every
+feature. A node's entries are then partitioned, in their order, into those of its children. Nodes of
+even depth have their entries in the first half of the array; nodes of odd depth, in the second:
 
     depth 0   feature 0 [ 3l 5r 8l 9r ]    feature 1 [ 1r 2l 6r 7l ]     l, r: the row goes left,
     depth 1   feature 0 [ 3l 8l | 5r 9r ]  feature 1 [ 2l 7l | 1r 6r ]         or right
 
-`RowsSortedOnDemand` partition the rows only, in the order of the table, and sort them along each
-feature that is looked at.
+`RowsSortedOnDemand` partitions only the rows, in the order of the table, and sorts a node's rows
+along each feature that it looks at.
 """
 
 from typing import NamedTuple
@@ -34,9 +34,9 @@ from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.table.ranking import MISSING
 from cart.table.table import keeps_order, same_value
 
-N_PLACES = 8  # for features whose entries are in order at the same time
+N_PLACES = 8  # of so many features, entries can be held in order at the same time
 _MARK = np.uint32(1 << 31)
-_PADDING = 16  # of a feature's entries, so that they do not all begin at one place of the cache
+_PADDING = 16  # items behind each feature's entries, so that features do not share cache sets
 
 
 @inline_kernel
@@ -54,65 +54,66 @@ def code_at(entries, i):
 
 @dispatch
 def begin_tree(rows, table, in_bag, n, is_in_bag):
-    """Take up the rows in_bag[:n] of a tree, ascending; `is_in_bag` says of every row whether."""
+    """Begin a tree with the rows in_bag[:n], ascending; `is_in_bag` says which rows these are."""
 
 
 @dispatch
 def expect_feature(rows, table, column, node):
-    """Have brought into the cache what `load_feature` will read of a column."""
+    """Prefetch what `load_feature` will read of a column."""
 
 
 @dispatch
 def load_feature(rows, table, column, place, node):
-    """Bring the node's rows into the order of a feature; `place`, below N_PLACES, is free for it.
+    """Bring the node's rows into the order of a feature, in a free `place` below N_PLACES.
 
-    Returns where in `rows.entries` they are, and the lowest and the highest code. If these are one
-    the place stays free.
+    Returns where in `rows.entries` they begin, and the lowest and the highest code. If these are
+    equal, the place stays free. A lowest above the highest forbids any cut of the feature here.
     """
 
 
 @dispatch
 def room_for(rows, column, place, node):
-    """Where in `rows.entries` is room for the node's, in another order, until it is divided; also
-    the next `place` has to be free."""
+    """Where in `rows.entries` the node's entries may be written in another order, to stay until the
+    node is divided. The next `place` has to be free, too."""
 
 
 @dispatch
 def mark_left(rows, table, cut, node, is_left):
-    """Mark the node's rows that go left of a cut in `is_left`. Returns how many do."""
+    """Mark in `is_left` which of the node's rows go left at a cut; return how many do."""
 
 
 @dispatch
 def divide_rows(rows, table, features, node, cut, n_left, is_left):
-    """Divide the node's rows at a cut, as `mark_left` has marked them, for children that may look
-    at `features` only."""
+    """Divide the node's rows at a cut, as marked by `mark_left`. The children may look only at
+    `features`."""
 
 
 @dispatch
 def divide_feature(rows, column, start, n, depth, n_left, is_left):
-    """`divide_rows` along one feature."""
+    """Do what `divide_rows` does, along one feature."""
 
 
 @dispatch
 def note_split(rows, table, this, node, cut, n_left):
-    """Keep what the cut alone does not say of the split of node number `this`."""
+    """Keep what the split of node `this` consists of besides its Cut: a subset of categories."""
 
 
 @dispatch
 def is_presorted(rows):
-    """Are the entries of all features there at the same time?"""
+    """Are a node's entries along all features available at the same time?"""
 
 
 @dispatch
 def has_all_entries(rows):
-    """Are they so for nodes below, too, and may `divide_feature` be asked?"""
+    """Are they also available in nodes below, so that `divide_feature` may be called?"""
 
 
 @dispatch
 def hand_to_small_node(rows, small, table, features, samples, targets, node):
-    """Hand the node's rows over to `small`, along the features that it and nodes below may look at.
+    """Hand the node's rows over to `small`, along the features that its subtree may look at.
 
-    `samples` then has their numbers. Returns False, and leaves it as it was, if it cannot be done.
+    Replaces the node's samples by their numbers there. Returns False, with the samples unchanged,
+    if that is impossible.
     """
 
 
@@ -122,7 +123,7 @@ def hand_to_small_node(rows, small, table, features, samples, targets, node):
 class PresortedRows(NamedTuple):
     """The rows of the tree along every feature, sorted once and partitioned with the nodes."""
 
-    sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table; marked: the first of a code
+    sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table; _MARK: the first of a code
     n_known: np.ndarray  # (n_columns,) int64: rows whose value is not missing
     entries: (
         np.ndarray
@@ -211,10 +212,10 @@ class PresortedRows(NamedTuple):
             for i in range(n):
                 code = code_at(entries, i)
                 gap = np.int64(code) - np.int64(before)
-                # Is 0 < gap <= tie_span? One question: if codes are equal no processor can guess.
+                # 0 < gap <= tie_span in one comparison: whether codes are equal is unpredictable.
                 may_tie = np.uint64(gap - 1) < np.uint64(tie_span)
                 if may_tie and same_value(table, column, before, code):
-                    restore_rows(small, samples, start, n)  # if there is a cut depends on the node
+                    restore_rows(small, samples, start, n)  # where a cut lies depends on the node
                     return False
                 before = code
                 rank = MISSING_RANK if code == MISSING else rank + (gap > 0)
@@ -224,14 +225,17 @@ class PresortedRows(NamedTuple):
 
 @inline_kernel
 def first_of(presorted, column, start, depth):
-    """Where the entries of a node begin."""
+    """Where the entries of a node along a column begin."""
     return ((depth & 1) * presorted.sorted_rows.shape[0] + column) * presorted.stride + start
 
 
 @kernel
 def _write_in_bag(marked, code, entries, is_in_bag):
-    """Write entries of rows in order that are in bag; return how many. The first rows have that
-    code, those from a mark on the next: to look codes up would be to look all over a column."""
+    """Write the entries of the rows that are in-bag, in order; return how many there are.
+
+    The first rows have `code`, and each further mark begins the next code. Looking codes up instead
+    would read all over a column.
+    """
     code, at = np.uint64(code) - np.uint64(1), 0
     for i in range(marked.shape[0]):
         row = marked[i] & ~_MARK
@@ -265,11 +269,11 @@ def _sort_rows(codes, presorted, keys, spare, counts):
 
 @like(PresortedRows)
 class RowsSortedOnDemand(NamedTuple):
-    """The node's rows in the order of the table, sorted along each feature looked at."""
+    """The rows of nodes in the order of the table, sorted along each feature looked at."""
 
     rows: np.ndarray  # (n_rows,) uint32, ascending in a node
     spare_rows: np.ndarray  # (n_rows,) uint32
-    codes: np.ndarray  # (n_rows,) uint32: of the feature at hand
+    codes: np.ndarray  # (n_rows,) uint32: of the current feature
     entries: np.ndarray  # (N_PLACES * stride,) uint64
     stride: int
     spare_entries: np.ndarray  # (n_rows,) uint64
@@ -337,12 +341,12 @@ class RowsSortedOnDemand(NamedTuple):
     has_all_entries = is_presorted
 
     def hand_to_small_node(self, small, table, features, samples, targets, node):
-        return False  # to sort along all features costs more than along those that are looked at
+        return False  # sorting along all features costs more than along those looked at
 
 
 @inline_kernel
 def _sort_entries(self, entries, start, n, lowest, highest):
-    """Sort the node's rows by the codes at hand into `entries`."""
+    """Sort the node's rows by their codes, which are in `self.codes`, into `entries`."""
     top = highest - lowest
     place_bits = np.uint32(n_bits_of(np.uint32(n - 1)))
     if n_bits_of(top) + place_bits >= 32:
@@ -368,8 +372,8 @@ def _sort_entries(self, entries, start, n, lowest, highest):
 
 @kernel
 def order_missing(scratch, table, swap, node, at, turned, last):
-    """Order the entries of missing values, the last of those that begin at `at`, and write all, the
-    missing ones first, from `turned` on; return how many are known."""
+    """Order the entries of missing values, which are the last of those from `at` on, and copy all
+    entries to `turned` on, missing ones first. Return how many are known."""
     entries, n, n_known = scratch.rows.entries, node.n, node.n - 1
     while code_at(entries, at + n_known - 1) == MISSING:
         n_known -= 1
@@ -390,9 +394,9 @@ def order_missing(scratch, table, swap, node, at, turned, last):
 def _exchange_missing(scratch, swap, node, at, turned, last, n_known):
     """Write the entries of missing values to `turned`, in scikit-learn's order.
 
-    It exchanges missing values with known ones from the end of the samples, as the feature before
-    has left them (from `last` on), sorts the known and, for its second search, brings the missing
-    to the front.
+    scikit-learn takes the samples in the order of the feature before (its entries are from `last`
+    on), and exchanges missing values with known ones from the end. It then sorts the known ones
+    and, for its second search, brings the missing ones to the front.
     """
     entries, order, is_missing, n = scratch.rows.entries, scratch.order, scratch.is_missing, node.n
     if last >= 0:

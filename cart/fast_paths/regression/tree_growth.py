@@ -1,11 +1,11 @@
-"""A regression tree that is grown by squared error: its pending nodes and what it is written to.
+"""The state of a tree that grows by sums: its pending nodes, and the arrays it is written to.
 
-A pending node has its rows and impurity in the stack, and its sums beside them:
+The stack has the rows and the impurity of a pending node, `sums` has its sums in the same row:
 
     height       0              1
     stack   [ start end ... | start end ... ]      the top is grown next
-    sums    [ W   S   R ... | W   S   R ... ]      weight, sum of w y, a third of the criterion's
-                                                   (squares, say), and the bounds of its value
+    sums    [ W   S   R ... | W   S   R ... ]      weight, sum of w y, the criterion's third sum
+                                                   (of squares, say), and the bounds of its value
 """
 
 from functools import cached_property
@@ -45,9 +45,9 @@ from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
 
 
 class DrawnFeatures(NamedTuple):
-    """The features of the node at hand that are to be searched, in the order of the draw."""
+    """The features of the current node that are to be searched, in the order of the draw."""
 
-    feature: np.ndarray  # (2 n_features,) int64: twice where values are missing
+    feature: np.ndarray  # (2 n_features,) int64: listed twice if it has missing values
     column: np.ndarray  # (2 n_features,) int64: of the table
     first: np.ndarray  # (2 n_features,) int64: where its entries begin
     missing: np.ndarray  # (2 n_features,) int64: where missing values go
@@ -59,7 +59,7 @@ class DrawnFeatures(NamedTuple):
 
 
 class TreeGrowth(NamedTuple):
-    """A tree, or several one behind the other, and what all regression paths grow it with."""
+    """A tree, or several in a row, and what all regression paths grow it with."""
 
     criterion: tuple  # of cart.fast_paths.regression.cut_criteria
     nodes: Grown
@@ -88,12 +88,13 @@ class Node(NamedTuple):
     total: float
     rest: float
     bounds: Bounds
-    row: int  # of the stack, and of the sums
+    row: int  # of the stack and of the sums
 
 
 @inline_kernel
 def begin_growth(growth, first_node, samples, targets, n):
-    """The growth of a tree on samples[:n], whose nodes begin with `first_node`; its root waits."""
+    """Begin a tree on samples[:n], whose nodes start at `first_node`: return its TreeGrowth, with
+    the root pending."""
     criterion, stack, sums = growth.criterion, growth.stack, growth.sums
     sum_node(criterion, samples, targets, 0, n, sums[0])
     sums[0, LOWER], sums[0, UPPER] = -np.inf, np.inf
@@ -116,7 +117,7 @@ def begin_growth(growth, first_node, samples, targets, n):
 
 @inline_kernel
 def node_at(growth, height):
-    """The pending node at that height of the stack."""
+    """The pending node at this height of the stack."""
     stack, sums = growth.stack, growth.sums
     start, end = stack.start[height], stack.end[height]
     return Node(
@@ -137,13 +138,13 @@ def node_at(growth, height):
 
 @inline_kernel
 def bounds_at(growth, row):
-    """The bounds of a node whose sums are in that row."""
+    """The bounds of the node whose sums are in this row."""
     return Bounds(growth.sums[row, LOWER], growth.sums[row, UPPER])
 
 
 @inline_kernel
 def node_of(growth, pending):
-    """A node at hand, which growth by `cart.growth.loop` does not write to the stack."""
+    """The Node of a PendingNode that `cart.growth.loop` holds itself, not on the stack."""
     sums = growth.sums[pending.row]
     return Node(
         pending.start,
@@ -163,7 +164,7 @@ def node_of(growth, pending):
 
 @inline_kernel
 def write_mean(growth, this, impurity, n, sums):
-    """Write node `this` as a leaf, its mean, within bounds, included."""
+    """Write node `this` as a leaf, including its value, clipped to its bounds."""
     write_leaf(growth.nodes, this, impurity, n, sums[WEIGHT])
     value = growth.nodes.value[this]
     write_value(growth.criterion, value, sums)
@@ -172,7 +173,7 @@ def write_mean(growth, this, impurity, n, sums):
 
 @inline_kernel
 def split_node(growth, this, node, cut, n_left, halves, height, limits):
-    """Make node `this` a split; its children's rows of sums get their bounds."""
+    """Turn node `this` into a split, and write its children's bounds to their rows of sums."""
     write_split(growth.nodes, this, cut, growth.cuts)
     write_way_of_missing(growth.nodes, this, cut, n_left, node.n)
     direction = np.int64(0)
@@ -187,10 +188,10 @@ def split_node(growth, this, node, cut, n_left, halves, height, limits):
 
 @inline_kernel
 def place_children(growth, node, middle, halves, n_constant, height, n_nodes, limits):
-    """Write the children of a split that are leaves, where their turn has come; the others wait.
+    """Write the children of a split that are leaves, if it is their turn; push the others.
 
     The left child has its sums in sums[height + 1], the right one in sums[height].
-    Returns how many nodes wait and how many are written.
+    Returns the number of pending nodes and the number of nodes written.
     """
     stack, sums = growth.stack, growth.sums
     start, end, tier, depth = node.start, node.end, node.tier, node.depth + 1
@@ -207,7 +208,7 @@ def place_children(growth, node, middle, halves, n_constant, height, n_nodes, li
 
 
 class MeanWay:
-    """What the ways of the paths do alike; the protocol is that of `cart.growth.loop`."""
+    """What the ways of these paths have in common; see the protocol of `cart.growth.loop`."""
 
     def load(self, node):
         return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)
@@ -224,7 +225,7 @@ class MeanWay:
 
 @inline_kernel
 def decrease_of(node, halves, total_weight):
-    """How much a split lessens the impurity of the whole tree."""
+    """The weighted impurity decrease of a split."""
     left_weight, right_weight = halves.left_weight, node.weight - halves.left_weight
     return (node.weight / total_weight) * (
         node.impurity
@@ -239,14 +240,15 @@ _OF_CLASSES = Gini, Entropy
 class MeanPath(FastPath):
     """Base class of the paths that grow trees by sums of weights and targets.
 
-    Weights of classes are no whole numbers: these are counted (`cart.fast_paths.classification`).
-    By Gini impurity of two classes targets are 1 for the first.
+    They grow classification trees only if weights are not whole numbers; otherwise classes are
+    counted (`cart.fast_paths.classification`). For the Gini impurity of two classes, targets are 1
+    in the first class.
     """
 
     criteria: tuple[type, ...] = (SquaredError,)
-    _partial_max = 0  # rows of a small node, at most, where nodes look at some of the features
-    _more_sums = 0  # of a node, beside those that every path has
-    _per_row = 2  # numbers that are kept of a row
+    _partial_max = 0  # most rows of a small node if nodes look at some of the features only
+    _more_sums = 0  # of a node, besides those that all paths have
+    _per_row = 2  # how many numbers are kept of a row
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -268,7 +270,7 @@ class MeanPath(FastPath):
         )
 
     def accepts(self, weights, is_whole):
-        is_counted = self._plan.criterion in _OF_CLASSES and is_whole  # then no order matters
+        is_counted = self._plan.criterion in _OF_CLASSES and is_whole  # by other paths
         return super().accepts(weights, is_whole) and not is_counted
 
     @cached_property
@@ -280,7 +282,7 @@ class MeanPath(FastPath):
         return are_whole(self._y)
 
     def _needs_lists(self):
-        """May no node be grown as a small one?"""
+        """Whether no node may be grown as a small one."""
         return False
 
     def _flags(self, weights, is_whole):

@@ -1,19 +1,19 @@
-"""Large nodes of squared error: most of their cuts are ruled out by bounds.
+"""Screening of large nodes by squared error: bounds rule out most cuts.
 
-Most cuts need no sum in scikit-learn's order. A feature's rows, sorted, are summed up in blocks.
-Inside a block the weight left of a cut is at least what lies left of the block, at most that and
-the block's; the same holds of deviations. This bounds the gain of its cuts, and only blocks whose
-bound reaches the best gain are searched:
+A feature's sorted rows are summed up in blocks. For a cut inside a block, the weight on its left is
+at least the weight left of the block, and at most that plus the block's own. The sum of deviations
+is bounded likewise, by the block's positive and negative ones. This bounds the gains of the block's
+cuts, and only blocks whose bound reaches the best gain at an edge are searched:
 
     rows    [ ........ | ........ | ........ | ........ | ... ]
     bound      inf        3.1        9.4        2.2            gain at the edges: 2.9 5.0 1.8
                                       ^ searched: 9.4 >= 5.0   (first and last: always)
 
-If no other gain comes so near the best one that rounding might decide between them, that cut is
-scikit-learn's, in whatever order it sums up.
+If no other gain is so close to the best one that rounding might decide between them, that cut is
+also scikit-learn's, in whatever order it adds up: no sum in that order is needed.
 
-A cut that breaks a limit of weight or a monotonic constraint has no gain; where rounding may decide
-whether it does, nothing is certain.
+A cut that breaks a limit of weight or a monotonic constraint has no gain. If rounding may decide
+whether it does, the result of the screening is uncertain.
 """
 
 from typing import NamedTuple
@@ -33,10 +33,10 @@ class Screen(NamedTuple):
     """The blocks of a feature, and the best cut of a node so far."""
 
     weight: np.ndarray  # (n_blocks + 1,) float64: left of every block
-    total: np.ndarray  # (n_blocks + 1,) float64: deviations from the mean, left of every block
+    total: np.ndarray  # (n_blocks + 1,) float64: sum of deviations left of every block
     bound: np.ndarray  # (n_blocks,) float64: no cut in the block has more gain
     best: np.ndarray  # (4,) int64: feature, left code, right code, where missing values go
-    gain: np.ndarray  # (2,) float64: of the best cut, and of the best other
+    gain: np.ndarray  # (2,) float64: of the best cut, and of the second best
 
     @classmethod
     def create(cls, n_rows):
@@ -61,7 +61,7 @@ def begin_screening(screen):
 
 @inline_kernel
 def screen_feature(screen, rows, drawn, k, slack, table):
-    """Find the best two gains along the k-th of the drawn features."""
+    """Update the best two gains with the cuts of the k-th of the drawn features."""
     n = rows.n
     n_blocks = n // _BLOCK
     best = _bound_blocks(screen, rows, drawn, k, table)
@@ -79,10 +79,11 @@ def screen_feature(screen, rows, drawn, k, slack, table):
 
 @inline_kernel
 def _bound_blocks(screen, rows, drawn, k, table):
-    """Sum up the blocks and bound the gains of their cuts; return the best gain between blocks.
+    """Sum up the blocks and bound the gains of their cuts; return the best gain known so far,
+    that of cuts between blocks included.
 
     The gain of a cut with weight w and deviations from the mean s on its left is
-    s**2 / (w (W - w)), which is convex: in a box it is highest at a corner.
+    s**2 / (w (W - w)), a convex function: within a box it is highest at a corner.
     """
     entries, targets, mean = rows.entries[drawn.first[k] :], rows.targets, rows.total / rows.weight
     left = 0.0
@@ -156,9 +157,9 @@ def _search_block(screen, rows, drawn, k, b, last, table):
 
 @inline_kernel
 def _margin(rows, direction, left_weight, left_total):
-    """How far a cut is from breaking what `rows` ask of it, with these deviations on its left.
+    """How far a cut is from breaking the limits in `rows`; `left_total` sums up deviations.
 
-    Negative if it does; 0 where rounding may decide.
+    Negative if it breaks one; 0 if rounding may decide.
     """
     right_weight, mean = rows.weight - left_weight, rows.total / rows.weight
     doubt = slack_of(rows.n, 1.0)
@@ -177,5 +178,5 @@ def _margin(rows, direction, left_weight, left_total):
 
 @inline_kernel
 def is_certain(screen, slack):
-    """Is the best cut better than all others, whatever is rounded?"""
+    """Is the best cut better than all others, despite rounding?"""
     return screen.gain[0] > screen.gain[1] + slack

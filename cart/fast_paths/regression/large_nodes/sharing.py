@@ -1,11 +1,12 @@
-"""Threads that have no tree to grow share the features of nodes of many rows with those that have.
+"""Let threads that have no tree to grow help in large nodes: the features are shared out.
 
     owner    draws | screens 5, 3, 1, 0 | cut, samples | divides 5, 4, 2, 1 | children ...
     helper         | screens 4, 2       |              | divides 3, 0       |
 
-Each thread screens with room of its own and keeps the best two gains of the features that it has
-taken; the best two of these are the node's, whoever has found them. Rows along a feature are
-divided in their order, as the owner has marked them. So the tree does not depend on who helps.
+The owner is the thread that grows the tree. Each thread screens with scratch memory of its own and
+keeps the best two gains of the features that it took; the best two of all threads are the node's.
+Rows along a feature are divided in their order, by the owner's marks. So the tree does not depend
+on who helps.
 """
 
 from functools import partial
@@ -20,21 +21,21 @@ from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.crew import Crew, finish_item, open_job, take_item, wait_for_all
 from cart.splitting.splitter import Bounds
 
-SHARED_MIN = 1 << 13  # rows: then an item takes longer than to hand it over
+SHARED_MIN = 1 << 13  # rows of a shared node: enough for an item to outweigh its handover
 _MOST_HELPERS = 63
 _SCREEN, _DIVIDE = 0, 1
-_LOOKS = 1 << 14  # of a helper, for an item, before it sleeps
-_LINE = 8
+_LOOKS = 1 << 14  # how often a helper looks for an item before it sleeps
+_LINE = 8  # numbers in a cache line: helpers do not write to the same one
 
 
 class SharedNode(NamedTuple):
-    """The node at hand, as helpers see it, and what each of them has found."""
+    """The current node as helpers see it, and what each of them has found."""
 
     crew: Crew
-    whole: np.ndarray  # (8,) int64: what is done; and what it is done with, see below
-    numbers: np.ndarray  # (8,) float64
-    best: np.ndarray  # (n_helpers, 8) int64: see Screen
-    gain: np.ndarray  # (n_helpers, 8) float64
+    whole: np.ndarray  # (8,) int64: _SCREEN or _DIVIDE, then its arguments that are whole numbers
+    numbers: np.ndarray  # (8,) float64: the other arguments, see `_offer_screening`
+    best: np.ndarray  # (n_helpers, 8) int64: as in Screen
+    gain: np.ndarray  # (n_helpers, 8) float64: as in Screen
 
     @classmethod
     def create(cls):
@@ -44,13 +45,13 @@ class SharedNode(NamedTuple):
         )  # fmt: skip
 
     def screen_of(self, helper, n_rows):
-        """Room for a helper to screen features."""
+        """The Screen of a helper, which notes what it finds in this node."""
         return Screen.create(n_rows)._replace(best=self.best[helper], gain=self.gain[helper])
 
 
 @kernel
 def screen_features(shared, screen, rows, drawn, n_drawn, slack, table):
-    """Screen the first of the drawn features; see `screening.screen_feature`."""
+    """Screen the first `n_drawn` of the drawn features; see `screening.screen_feature`."""
     is_shared = rows.n >= SHARED_MIN
     if is_shared:
         _offer_screening(shared, rows, slack, n_drawn)
@@ -66,7 +67,7 @@ def screen_features(shared, screen, rows, drawn, n_drawn, slack, table):
 
 @inline_kernel
 def _offer_screening(shared, rows, slack, n_drawn):
-    """Let helpers screen so many features of the node."""
+    """Offer helpers to screen `n_drawn` features of the node."""
     whole, numbers = shared.whole, shared.numbers
     whole[0], whole[1], whole[2], whole[3] = _SCREEN, rows.n, rows.n_beside, rows.is_bound
     numbers[0], numbers[1], numbers[2], numbers[3] = rows.weight, rows.total, rows.rest, slack
@@ -78,7 +79,7 @@ def _offer_screening(shared, rows, slack, n_drawn):
 
 @inline_kernel
 def _following(crew, k, is_shared):
-    """The item to do after the k-th, which is done."""
+    """Finish the k-th item; return the item to do next."""
     if is_shared:
         finish_item(crew)
         return take_item(crew)
@@ -87,7 +88,7 @@ def _following(crew, k, is_shared):
 
 @inline_kernel
 def _join(screen, gain, best):
-    """Keep the best two gains of the owner and a helper."""
+    """Keep in `screen`, the owner's, the best two of its own gains and a helper's."""
     first, second = screen.gain[0], max(screen.gain[1], gain[1])
     if gain[0] > first:
         screen.gain[0] = gain[0]
@@ -119,16 +120,16 @@ def divide_features(shared, rows, table, features, node, cut, n_left, is_left):
 
 
 def helper_of(number, table, criterion, scratch, drawn, features):
-    """A function that does a share of the work of a tree's node, see `FastPath.helper`.
+    """Return a function that does a share of the work on a tree's nodes, see `FastPath.helper`.
 
     Parameters
     ----------
     number : int
-        Each helper has its own.
+        Of the helper; each has its own.
     table, criterion, scratch, drawn
         Those of the growth.
     features : ndarray of shape (n_features,), int64
-        Of its draw, which change as it goes on.
+        Of the growth's draw, which goes on changing them.
     """
     if number >= _MOST_HELPERS:
         return None
@@ -138,7 +139,7 @@ def helper_of(number, table, criterion, scratch, drawn, features):
 
 @entry_kernel
 def _help_out(table, criterion, scratch, drawn, features, screen):
-    """Take items of the node at hand until there are none for a while; were there any?"""
+    """Take items of the current node until none come for a while; return whether any came."""
     shared, has_helped = scratch.shared, False
     for _ in range(_LOOKS):
         item = take_item(shared.crew)
@@ -162,7 +163,7 @@ def _help_out(table, criterion, scratch, drawn, features, screen):
 
 @inline_kernel
 def _rows_of(shared, criterion, scratch):
-    """What the owner searches."""
+    """The owner's SearchedRows."""
     whole, numbers = shared.whole, shared.numbers
     return SearchedRows(
         criterion, scratch.rows.entries, scratch.targets, whole[1], whole[2], numbers[0],
