@@ -1,5 +1,7 @@
-"""Best class cut in two passes: a float32 gain for every cut, then scikit-learn's float64 score for
-those within its error of the best."""
+"""The best cut on class counts, in two passes: float32 gains, then scikit-learn's float64 scores.
+
+Only the cuts whose gain is within its error of the best gain are scored.
+"""
 
 from typing import NamedTuple
 
@@ -20,17 +22,17 @@ from cart.splitting.splitter import Bounds
 
 
 class Monotony(NamedTuple):
-    """What a monotonic constraint asks of a cut of two classes."""
+    """The monotonic constraint on the cuts of a feature, with two classes."""
 
-    direction: int  # of the first class's share along the feature; 0: none
-    bounds: Bounds  # of the shares on either side
+    direction: int  # in which the first class's share may change along the feature; 0: any
+    bounds: Bounds  # of this share on both sides
 
 
 @inline_kernel
 def choose_cut(node, entries, first, last, score, table, column, monotony):
-    """The best of the cuts from `first` to `last` (excluded) that scores more than `score`.
+    """Find the best of the cuts from `first` to `last` (excluded) that score more than `score`.
 
-    Returns its score and its place; -1 where there is none.
+    Returns its score and its place; the place is -1 if there is none.
     """
     criterion, running, layout, counts, weight = node
     best = -1
@@ -38,7 +40,7 @@ def choose_cut(node, entries, first, last, score, table, column, monotony):
         return score, best
     if scores_at_once(criterion, last) and monotony.direction == 0:
         top = score
-        for i in range(first, last):  # without a branch that is hard to foretell
+        for i in range(first, last):  # without an unpredictable branch
             found = score_cut(criterion, running, entries, i, counts, weight, layout)
             is_best = (found > top) & (entries[i] ^ entries[i + 1] > layout.low_mask)
             top = found if is_best else top
@@ -76,14 +78,14 @@ def choose_cut(node, entries, first, last, score, table, column, monotony):
                     best = i
         if is_settled:
             return best_score, best
-        for i in range(first, last):  # the highest gain may have been none
+        for i in range(first, last):  # a tie may have had the highest gain
             if running.gain_bits[i] >= 0 and not _is_cut_of(table, column, entries, i, layout):
                 running.gain[i] = NO_CUT
 
 
 @inline_kernel
 def keeps_direction(monotony, running, i, counts, weight):
-    """Do the shares of the first class on both sides of cut i keep a monotonic constraint?"""
+    """Do the shares of the first class on both sides of cut i respect a monotonic constraint?"""
     left_weight = np.int64(running.weight[i])
     first_left = left_weight - np.int64(running.second[i])
     left = np.float64(first_left) / np.float64(left_weight)
@@ -104,7 +106,7 @@ def _rule_out_illegal(monotony, node, first, last):
 
 @kernel
 def with_enough_weight(running, first, last, weight, least):
-    """The cuts from `first` to `last` (excluded) that leave so much weight on both sides."""
+    """Narrow `first` and `last` (excluded) to the cuts that leave weight `least` on both sides."""
     while first < last and running.weight[first] < least:
         first += 1
     while first < last and np.float64(weight - running.weight[last - 1]) < least:
@@ -121,7 +123,7 @@ def _is_cut_of(table, column, entries, i, layout):
 
 @inline_kernel
 def _find_tops(running, first, last):
-    """The highest gain; those of the blocks stay in `tops`."""
+    """Return the highest gain; write that of each block, as bits, to `tops`."""
     bits = running.gain_bits[first:last]
     top = np.int32(-1)
     for block in range((last - first + BLOCK - 1) // BLOCK):

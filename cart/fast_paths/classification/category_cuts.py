@@ -1,12 +1,12 @@
 """Whole class counts on tables with categories: subsets are cuts along an order of the categories.
 
-A pass over a node's words counts the classes of every category that is met; the guard and the order
-are those of `cart.splitting.category_subsets`, of sums that are exact:
+A pass over a node's words counts the classes of each category that occurs. The guard and the order
+are those of `cart.splitting.category_subsets`, with sums that are exact:
 
     words     a  b  a  c  b           categories of a node's rows
     tallies   a 2|0  b 2|1  c 1|1     weight | of the second class
-    places    a 0    b 1    c 2       in the order of the shares; cuts between them are searched
-                                      as those between codes are
+    places    a 0    b 1    c 2       in the order of the shares; cuts between places are searched
+                                      like cuts between codes
 """
 
 from typing import NamedTuple
@@ -45,7 +45,7 @@ from cart.table.ranking import MISSING
 
 @like(BestCuts)
 class CategoryCuts(NamedTuple):
-    """The best of all cuts of a number, and of the subsets of categories."""
+    """Searches all cuts of a feature of numbers, and the subsets of a feature of categories."""
 
     tallies: np.ndarray  # (n_categories, n_classes) int64: 0 between searches; see `_tally`
 
@@ -84,8 +84,10 @@ class CategoryCuts(NamedTuple):
 
 @kernel
 def _read_places(cuts, way, node, searched, feature, best):
-    """Read the places of a node's categories along a column, as Ordered codes; and how many
-    categories there are."""
+    """Read the places of a node's categories along a column.
+
+    Returns them as Ordered codes, and how many categories there are.
+    """
     subsets, table = way.table.subsets, way.table
     n, column = node.end - node.start, table.columns[feature]
     n_known, n_present = _tally(cuts, subsets, way, node, searched, column)
@@ -109,10 +111,10 @@ def _read_places(cuts, way, node, searched, feature, best):
 
 @inline_kernel
 def _tally(cuts, subsets, way, node, searched, column):
-    """Count the classes of the node's categories, in the order in which these are met; return how
-    many rows have one, and how many there are.
+    """Count the classes of each category, and list the node's categories in `subsets.present`.
 
-    Two classes are one number: the weight above that of the second class.
+    A tally of two classes is one number: the weight in the high 32 bits, that of the second class
+    below. Returns how many rows are not missing, and how many categories there are.
     """
     rows, tallies, layout = way.tiers[node.tier], cuts.tallies, searched.layout
     codes, n_present, n_known = rows.codes[column], 0, 0
@@ -156,7 +158,7 @@ def _clear(cuts, subsets, n_present):
 @inline_kernel
 def _find_places(cuts, way, node, searched, column, n_known, n_present):
     """Give the node's categories their places (see `cart.splitting.splitter.find_best_subsets`);
-    return how many there are."""
+    return how many places there are."""
     subsets, n_classes = way.table.subsets, cuts.tallies.shape[1]
     if way.table.n_categories[column] > EXACT:
         squares = 0.0  # of responses, which are 0 and 1
@@ -176,7 +178,7 @@ def _find_places(cuts, way, node, searched, column, n_known, n_present):
 
 @inline_kernel
 def _count_places(cuts, subsets, prefix, n_present, n_cells):
-    """Have the counts of places in the histogram that counts those of codes."""
+    """Write the class counts of places to the histogram, as if places were codes."""
     n_classes, histogram = cuts.tallies.shape[1], prefix.histogram
     prefix.origin[0] = 0
     for cell in range(n_cells):
@@ -190,7 +192,7 @@ def _count_places(cuts, subsets, prefix, n_present, n_cells):
 
 @inline_kernel
 def _gather_places(subsets, way, node, layout, column, missing):
-    """Write the keys of the node's words, with places for codes."""
+    """Write the keys of the node's words, with places instead of codes."""
     rows, keys, above = way.tiers[node.tier], way.scratch.keys, way.table.n_categories[column]
     words = rows.words[node.start : node.end]
     gather(rows.codes[column], words, layout.low_bits, np.uint32(1), keys)
@@ -214,7 +216,8 @@ def _try_all_subsets(cuts, way, node, searched, n_known, n_present):
 
 @kernel
 def _best_subset(cuts, way, node, searched, n_known, n_present, missing_left):
-    """The best subset, among those and in the order of `cart.splitting.all_subsets`; its score."""
+    """Try the subsets of `cart.splitting.all_subsets`, in that order; return the best score and the
+    subset that has it."""
     subsets, limits, tallies, n = way.table.subsets, way.limits, cuts.tallies, node.end - node.start
     criterion, prefix, _, counts, weight = searched
     left, left_weight, n_left = prefix.left, np.int64(0), 0
@@ -252,10 +255,10 @@ def _best_subset(cuts, way, node, searched, n_known, n_present, missing_left):
 
 
 class SubsetCodes(NamedTuple):
-    """Where the categories of a column go: 0 is left, 1 right."""
+    """The codes of a column of categories, read as sides of a split: 0 goes left, 1 right."""
 
     codes: np.ndarray  # (n_rows,), of the table's type
-    goes_left: np.ndarray  # of every category, and of missing values
+    goes_left: np.ndarray  # by category; item `above` is for missing values
     above: int
 
     def gather_codes(self, words, layout, gathered):
@@ -266,7 +269,7 @@ class SubsetCodes(NamedTuple):
 
 @inline_kernel
 def _divide(way, node, cut, left_counts):
-    """See `cart.fast_paths.classification.cuts.divide_words`; a subset is listed."""
+    """See `cart.fast_paths.classification.cuts.divide_words`; also list the subset, if any."""
     subsets, rows = way.table.subsets, way.tiers[node.tier]
     column = way.table.columns[cut.feature]
     codes, above = rows.codes[column], way.table.n_categories[column]
@@ -281,7 +284,7 @@ def _divide(way, node, cut, left_counts):
 
 @kernel
 def _list_smaller_side(subsets, words, node, cut, n_left, codes, layout):
-    """List the categories of the smaller side of a node that is divided."""
+    """List the categories on the smaller side of a divided node."""
     middle, n_missing = node.start + n_left, 0
     if cut.missing != NONE_MISSING:
         for i in range(node.start, node.end):

@@ -1,4 +1,4 @@
-"""Rows of class counts: packed words of a node, the codes that they point to, and near copies."""
+"""Rows of the paths on class counts: packed words, the codes they point to, and cache copies."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from cart.primitives.radix_sort import N_DIGITS, ROOM
 
 
 class ClassRows(NamedTuple):
-    """Some rows: their words, those of a node side by side, and the codes that they point to."""
+    """The rows of a tier: their words, each node's side by side, and the codes they point to."""
 
     words: np.ndarray  # (n,) uint32
     codes: np.ndarray  # (n_columns, at least n), of the table's type
@@ -32,7 +32,7 @@ class ClassScratch(NamedTuple):
     digits: np.ndarray  # (N_DIGITS,) int32
     pending: np.ndarray  # (capacity, n_classes) int64: class counts, a row per pending node
     total: np.ndarray  # (1,) float64: weight of the tree
-    lower: np.ndarray  # (capacity,) float64: of the first class's share (monotonic constraints)
+    lower: np.ndarray  # (capacity,) float64: bound of the first class's share (if monotonic)
     upper: np.ndarray  # (capacity,) float64
 
     @classmethod
@@ -43,22 +43,21 @@ class ClassScratch(NamedTuple):
             np.empty(N_DIGITS, np.int32),
             np.empty((capacity, n_classes), np.int64),
             np.empty(1),
-            np.empty(capacity),  # not filled: only rows that wait take memory
+            np.empty(capacity),  # not filled, so only rows in use take memory
             np.empty(capacity),
         )
 
 
 @inline_kernel
 def copy_columns(codes, words, layout, copied):
-    """Copy the codes of words, column by column."""
+    """Copy the codes that words point to, column by column."""
     for column in range(codes.shape[0]):
         gather(codes[column], words, layout.low_bits, np.uint32(1), copied[column])
 
 
 @inline_kernel
 def copy_near(tiers, layout, node):
-    """Copy the node's rows to the nearest tier that has room; return the node with its place there,
-    or as it is."""
+    """Copy the node's rows to the nearest tier that has room; return the node as it is there."""
     start, end, tier = node.start, node.end, node.tier
     for nearer in range(node.tier + 1, len(tiers)):
         if end - start <= tiers[nearer].words.shape[0]:
@@ -73,4 +72,4 @@ def copy_near(tiers, layout, node):
 
 @dispatch
 def copy_codes(rows, words, layout, nearer):
-    """Copy the codes that words point to, to a tier of the same class."""
+    """Copy the codes that words point to, to a nearer tier of the same class."""

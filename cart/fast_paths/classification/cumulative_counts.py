@@ -5,7 +5,7 @@ Entries are keys, or the codes of a histogram that occur. Cut i lies behind entr
     entries   [ 3 | 3 | 7 | 9 ]      codes
     weight      1   3   4   6        of entries 0 .. i, so the node's is 6
     second      0   2   2   3        of these, the weight of the second of two classes
-    cut         -   1   2   -        none between equal codes, none behind the last
+    cut         -   1   2   -        none between equal codes, none behind the last entry
 """
 
 from typing import NamedTuple
@@ -25,20 +25,23 @@ BLOCK = 64  # cuts
 
 
 class PrefixCounts(NamedTuple):
-    """What lies left of every cut of the entries at hand; entry i is left of cut i."""
+    """Prefix counts of the current entries: item i says what lies left of cut i, entry i included.
+
+    With two classes, `second` is used; with more, `power_left`, `power_right` and `bound`.
+    """
 
     weight: np.ndarray  # (n + 1,) int32
-    second: np.ndarray  # (n + 1,) int32: weight of the second class, where there are two
-    power_left: np.ndarray  # (n + 1,) float64: sum of `power` of the class counts, where more
-    power_right: np.ndarray  # (n + 1,) float64
-    bound: np.ndarray  # (n + 1,) float64: see `screening`, of more than two classes
-    gain: np.ndarray  # (n + 1,) float32; NO_CUT where both sides have one value
-    gain_bits: np.ndarray  # (n + 1,) int32: the same memory; ordered as the gains >= 0 are
-    tops: np.ndarray  # (n // BLOCK + 1,) int32: the highest bits of every block
-    left: np.ndarray  # (n_classes,) int64: counts left of the cut at hand
+    second: np.ndarray  # (n + 1,) int32: weight of the second class
+    power_left: np.ndarray  # (n + 1,) float64: sum of `power` over the class counts
+    power_right: np.ndarray  # (n + 1,) float64: the same right of the cut
+    bound: np.ndarray  # (n + 1,) float64: see `screening`
+    gain: np.ndarray  # (n + 1,) float32; NO_CUT between entries of the same code
+    gain_bits: np.ndarray  # (n + 1,) int32: the same memory; in the same order as gains >= 0
+    tops: np.ndarray  # (n // BLOCK + 1,) int32: the highest bits of each block
+    left: np.ndarray  # (n_classes,) int64: counts left of the current cut
     histogram: np.ndarray  # (n + 1,) int64: see `_count`
-    origin: np.ndarray  # (1,) int64: its first code; -1 where the entries are keys
-    levels: np.ndarray  # (n + 1,) uint32: the entries of a histogram, like keys
+    origin: np.ndarray  # (1,) int64: the first code of the histogram; -1 if the entries are keys
+    levels: np.ndarray  # (n + 1,) uint32: the entries of a histogram, in the form of keys
 
     @classmethod
     def create(cls, n, n_classes):
@@ -72,22 +75,22 @@ class ClassNode(NamedTuple):
 
 @dispatch
 def power(criterion, count):
-    """What is summed over classes, int64."""
+    """The function of a class count that the criterion sums over classes, int64."""
 
 
 @dispatch
 def begin_left(criterion, left, counts):
-    """Have nothing left of the cut; return the sums of powers left and right."""
+    """Begin with nothing left of the cut; return the sums of powers left and right."""
 
 
 @dispatch
 def move_left(criterion, left, counts, c, w):
-    """Move a weight of class c to the left; return by how much the sums of powers change."""
+    """Move weight w of class c to the left; return the changes of both sums of powers."""
 
 
 @inline_kernel
 def add_up(criterion, running, keys, n, counts, layout):
-    """Sum up the ordered keys from the left."""
+    """Write the prefix counts of the ordered keys."""
     running.origin[0] = -1
     weight = np.int64(0)
     if counts.shape[0] == 2:
@@ -114,7 +117,7 @@ def add_up(criterion, running, keys, n, counts, layout):
 
 @kernel
 def count_left(running, entries, i, counts, layout):
-    """Count the classes left of cut i again, of more than two classes."""
+    """Count the classes left of cut i once more, for more than two classes."""
     left = running.left
     for c in range(counts.shape[0]):
         left[c] = 0
@@ -133,7 +136,7 @@ def count_left(running, entries, i, counts, layout):
 def count_codes(running, codes, words, start, n, n_codes, n_classes, layout):
     """Count the classes of every code of a column; return the lowest and the highest that occur.
 
-    Missing values have the code `n_codes`.
+    Missing values count as code `n_codes`.
     """
     histogram, missing = running.histogram, np.uint64(n_codes)
     _begin_counting(running, 0, n_codes + 1, n_classes)
@@ -152,7 +155,7 @@ def count_codes(running, codes, words, start, n, n_codes, n_classes, layout):
 
 @inline_kernel
 def count_keys(running, keys, n, lowest, highest, n_classes, layout):
-    """The same of keys, whose lowest and highest codes are known."""
+    """Count the classes of every code of keys, whose lowest and highest codes are given."""
     _begin_counting(running, np.int64(lowest), np.int64(highest - lowest) + 1, n_classes)
     for i in range(n):
         code = np.uint64(code_of_key(keys[i], layout) - lowest)
@@ -168,7 +171,7 @@ def _begin_counting(running, origin, n_codes, n_classes):
 
 @inline_kernel
 def _count(histogram, code, word, n_classes, layout):
-    """Count a word. Two classes are one number: the weight above that of the second class."""
+    """Count a word. Two classes share a cell: the weight above that of the second class."""
     w = weight_of(word, layout)
     c = class_of(word, layout)
     if n_classes == 2:
@@ -179,13 +182,13 @@ def _count(histogram, code, word, n_classes, layout):
 
 @inline_kernel
 def _width(n_classes):
-    """Cells of a code."""
+    """How many cells a code has."""
     return 1 if n_classes == 2 else n_classes
 
 
 @inline_kernel
 def add_up_counts(criterion, running, lowest, highest, counts, layout):
-    """Sum up the codes that have been counted; those that occur are the entries.
+    """Write the prefix counts of the codes in the histogram; those that occur are the entries.
 
     Returns how many entries there are.
     """

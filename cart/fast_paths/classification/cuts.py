@@ -1,7 +1,7 @@
-"""Which cuts of a feature a node is searched for, on whole class counts: all of them, here.
+"""How a node searches the cuts of a feature on whole class counts: the protocol, and all cuts.
 
-Other classes with the same methods search others, or by other means: one at a random threshold
-(`random_cut`), those of sparse columns (`sparse_cut`), of sorted rows (`sorted_cuts`).
+Other classes with the same methods search other cuts, or by other means: one cut at a random
+threshold (`random_cut`), sparse columns (`sparse_cut`), or sorted rows (`sorted_cuts`).
 """
 
 from typing import NamedTuple
@@ -33,31 +33,31 @@ _HISTOGRAM_MIN = 64  # rows
 
 @dispatch
 def begin_tree(cuts, way, n):
-    """Take up the words of a tree, so many."""
+    """Begin a tree of n words."""
 
 
 @dispatch
 def begin_search(cuts, way, node, searched):
-    """Take up a node that is to be searched."""
+    """Prepare the search of a node."""
 
 
 @dispatch
 def end_search(cuts, way, node, searched, best):
-    """Search what was put off; return the best Cut of all."""
+    """Try the cuts that were put off; return the best Cut of all."""
 
 
 @dispatch
 def divide_words(cuts, way, node, cut, left_counts):
-    """Bring the node's words into the order left | right, with the class counts of the left; return
-    how many go left."""
+    """Bring the node's words into the order left | right, and write the class counts of the left;
+    return how many go left."""
 
 
 @dispatch
 def expect_next(cuts, way, node, drawing, j):
-    """Have brought into the cache what the feature after the one at position j is searched in."""
+    """Prefetch what the search of the feature after the one at position j will read."""
 
 
-BARRED = 2  # of a feature, beside False (it varies) and True (it is constant in the node)
+BARRED = 2  # answers `search_feature`, besides False (it varies) and True (it is constant)
 
 
 @dispatch
@@ -68,18 +68,19 @@ def search_feature(cuts, way, node, searched, feature, best):
 
 @dispatch
 def write_cut(cuts, way, tree, this, node, cut, children):
-    """Write feature and threshold of the split of a node that has such children."""
+    """Write the feature and threshold of the split `this`, which has these children."""
 
 
 @inline_kernel
 def write_threshold(tree, this, cut):
-    """See `write_cut`, where the threshold is known."""
+    """Do what `write_cut` does, for a cut whose threshold is known."""
     tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, cut.threshold
 
 
 @inline_kernel
 def divide_in_order(way, node, cut, codes, left_counts):
-    """See `divide_words`; `codes` are those of the cut's column. Either side keeps its order."""
+    """Do what `divide_words` does, keeping the order on each side, by the codes of the cut's
+    column."""
     words, scratch = way.tiers[node.tier].words[node.start : node.end], way.scratch
     return partition_packed_rows(
         codes, cut, words, way.layout, scratch.keys, scratch.spare, left_counts
@@ -92,7 +93,7 @@ def bounds_at(way, row):
 
 
 class BestCuts(NamedTuple):
-    """The best of all cuts of a feature."""
+    """Searches all cuts of a feature."""
 
     name: int = 0  # numba wants a field
 
@@ -121,14 +122,14 @@ class BestCuts(NamedTuple):
 
 @inline_kernel
 def is_worth_counting(n, n_codes, n_classes):
-    """Are the rows to be counted per code? The histogram has a cell for each of n rows."""
+    """Is it worth counting the rows by code? The histogram has room for a cell per row."""
     return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
 
 
 class Asked(NamedTuple):
-    """What a feature's cuts are searched under."""
+    """Limits on the cuts of a feature, and where its missing values are."""
 
-    first: int  # entries that a cut leaves on either side, and one more
+    first: int  # a cut leaves more entries than this on each side
     missing: np.uint32  # the code of missing values
     has_missing: bool  # in the node
     min_weight: float
@@ -137,9 +138,9 @@ class Asked(NamedTuple):
 
 @inline_kernel
 def _put_in_order(node, scratch, n, span, score, asked, table, column):
-    """Order what the best cut may lie among, and sum it up; return the entries and how many.
+    """Order the entries that may lie beside the best cut, and write their prefix counts.
 
-    `span` are the lowest and the highest code of the keys.
+    `span` has the lowest and the highest code of the keys. Returns the entries and their number.
     """
     criterion, running, layout, counts, _ = node
     lowest, highest = span
@@ -165,18 +166,18 @@ def _put_in_order(node, scratch, n, span, score, asked, table, column):
 
 
 class Ordered(NamedTuple):
-    """Codes of a node's rows, ready to be searched: as keys at hand, or counted."""
+    """Codes of a node's rows, ready to be searched: counted in the histogram, or as keys."""
 
     span: tuple  # the lowest and the highest, uint32
     missing: np.uint32  # the code of missing values
     is_counted: bool
-    is_constant: bool  # is there but one value?
-    is_searched: bool  # may a cut be better than the best so far?
+    is_constant: bool  # whether there is only one value
+    is_searched: bool  # whether a cut may be better than the best so far
 
 
 @inline_kernel
 def search_codes(way, node, searched, feature, best):
-    """See `search_feature`: all cuts between codes."""
+    """Do what `search_feature` does, for all cuts between codes."""
     codes = read_codes(way, node, searched, feature, best)
     if codes.is_searched:
         best = search_ordered(way, node, searched, feature, codes, best)
@@ -185,7 +186,7 @@ def search_codes(way, node, searched, feature, best):
 
 @inline_kernel
 def read_codes(way, node, searched, feature, best):
-    """Read the Ordered codes of a node along a column."""
+    """Read the Ordered codes of a node along a feature."""
     table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
     prefix, layout, counts = searched.prefix, searched.layout, searched.counts
     column = table.columns[feature]
@@ -208,13 +209,13 @@ def read_codes(way, node, searched, feature, best):
 
 @inline_kernel
 def is_open(best):
-    """May a cut be better? None is where both sides are pure."""
+    """May another cut be better? Not if both sides of the best one are pure."""
     return best.score < 0.0
 
 
 @inline_kernel
 def search_ordered(way, node, searched, feature, codes, best):
-    """The better Cut, after those along the codes."""
+    """Search the cuts between ordered codes; return the best of them and `best`."""
     table, scratch, n = way.table, way.scratch, node.end - node.start
     criterion, prefix, layout, counts, weight = searched
     column, span, missing = table.columns[feature], codes.span, codes.missing
@@ -262,7 +263,7 @@ def monotony_of(way, node, feature):
 
 @kernel
 def _put_missing_first(node, keys, n, missing):
-    """Write the ordered keys to `levels`, the missing values before the others, and sum them up."""
+    """Write the ordered keys to `levels`, missing values first, and their prefix counts."""
     criterion, running, layout, counts, _ = node
     n_known = n
     while code_of_key(keys[n_known - 1], layout) == missing:

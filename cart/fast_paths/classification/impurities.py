@@ -1,8 +1,8 @@
 """Gini impurity and entropy on whole class counts: approximate gains of cuts, and exact scores.
 
 A criterion sums up the entries of a node (keys, or the levels of a histogram) from the left and
-gives every cut a gain, in single precision and with vector instructions. Only cuts whose gain is
-so high that, within its error, they may be the best are scored as scikit-learn does, to the bit.
+gives every cut a gain, in single precision and with vector instructions. Only the cuts that may be
+the best, given the error of their gain, are scored as in scikit-learn, to the bit.
 """
 
 import math
@@ -15,9 +15,9 @@ from cart.jit.decorators import dispatch, inline_kernel, like
 from cart.splitting.criteria import share_times_log
 
 NO_CUT = np.float32(-1.0)
-_SCAN_MAX = 20  # up to so many keys, every cut of Gini is scored at once
+_SCAN_MAX = 20  # with so many keys or fewer, Gini scores every cut at once
 _UNIT = 2.0**-30  # of the table of x log2 x
-_ROUNDING = 6e-8  # of single precision, relative
+_ROUNDING = 6e-8  # relative error of a rounding to single precision
 
 
 # ---------------------------------------------------------------------------- the protocol
@@ -30,15 +30,15 @@ def impurity_of(criterion, counts, weight):
 
 @dispatch
 def approximate_gains(criterion, running, entries, first, last, counts, weight, low_mask):
-    """Fill `gain` for the cuts from `first` to `last` (excluded).
+    """Write the gains of the cuts from `first` to `last` (excluded) to `running.gain`.
 
-    It is not negative, but NO_CUT between two entries of one code.
+    They are not negative, except NO_CUT between two entries of the same code.
     """
 
 
 @dispatch
 def gain_to_beat(criterion, top, score, counts, weight):
-    """The lowest gain that a cut may have and be the best, if `top` is the highest.
+    """The least gain with which a cut may be the best, if `top` is the highest gain.
 
     Infinite if no cut scores more than `score`.
     """
@@ -46,33 +46,33 @@ def gain_to_beat(criterion, top, score, counts, weight):
 
 @dispatch
 def scores_at_once(criterion, n):
-    """Is it cheaper to score all cuts of n entries than to find out which may be the best?"""
+    """Is scoring all cuts of n entries cheaper than finding those that may be the best?"""
 
 
 @dispatch
 def bounds_more_classes(criterion):
-    """Does the bound of `cart.fast_paths.classification.screening` for more than two classes
-    hold?"""
+    """Does the bound of `cart.fast_paths.classification.screening` for more than two classes hold
+    for this criterion?"""
 
 
 @dispatch
 def score_cut(criterion, running, entries, i, counts, weight, layout):
-    """Quality of cut i as scikit-learn calculates it; never positive."""
+    """The score of cut i as scikit-learn calculates it; never positive."""
 
 
 @dispatch
 def child_impurities(criterion, left, counts, left_weight, weight):
-    """Impurities left and right of a cut with these counts on its left."""
+    """Impurities left and right of a cut with the counts `left` on its left, `counts` in all."""
 
 
 @dispatch
 def write_shares(criterion, value, counts, weight):
-    """Write what a node with these counts predicts to `value`, (n_outputs, n_values)."""
+    """Write the value of a node with these counts to `value`, of shape (n_outputs, n_values)."""
 
 
 @inline_kernel
 def gain_of_squares(running, entries, first, last, weight, low_mask):
-    """The sums of squared counts over the weight of their side."""
+    """Write gains: for each side of a cut, the sum of squared counts over its weight, added up."""
     total = np.int32(weight)
     gain = running.gain[first:last]
     weights = running.weight[first:last]
@@ -120,11 +120,11 @@ class GiniCuts(NamedTuple):
         return more, power(self, right - w) - power(self, right)
 
     def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
-        """Of two classes: (n1 - w p1)**2 / (w (W - w)), the squared difference of the shares by a
-        constant. Of more: the sums of squared counts over the weight of their side.
+        """For two classes, gains are (n1 - w p1)**2 / (w (W - w)), half of the impurity decrease.
+        For more, see `gain_of_squares`.
 
-        The weight right of a cut is the difference of whole numbers, rounded once. Were it taken in
-        single precision, it could vanish beside a total above 2**24."""
+        The weight right of a cut is a difference of integers, rounded once. Calculated in single
+        precision, it could vanish next to a total above 2**24."""
         if counts.shape[0] > 2:
             gain_of_squares(running, entries, first, last, weight, low_mask)
             return
@@ -147,8 +147,8 @@ class GiniCuts(NamedTuple):
         if counts.shape[0] > 2:  # the score is the gain - W; a gain has about six roundings
             error = 10.0 * _ROUNDING * W
             return np.inf if top - W + error < score else top - 2.0 * error
-        # The excess is wrong by 4 roundings of the left weight w at most, its quotient by
-        # sqrt(w (W - w)) therefore by 4 sqrt(w / (W - w)) <= 4 sqrt(W) of them.
+        # The excess is off by at most 4 roundings of the left weight w, so its quotient by
+        # sqrt(w (W - w)) is off by at most 4 sqrt(w / (W - w)) <= 4 sqrt(W) roundings.
         error = 8.0 * _ROUNDING * math.sqrt(W)
         root = math.sqrt(top)
         squares = 0.0
@@ -202,7 +202,8 @@ class GiniCuts(NamedTuple):
 
 @like(GiniCuts)
 class EntropyCuts(NamedTuple):
-    """Entropy in bits. Its gain is the gain over the node, from a table of x log2 x."""
+    """Entropy in bits. The gain of a cut is the decrease in weight times entropy, calculated from a
+    table of x log2 x."""
 
     table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
 

@@ -1,10 +1,10 @@
-"""The in-bag rows of a tree as words of 32 bits, and what is done with a node's words.
+"""The in-bag rows of a tree, packed into words of 32 bits, and kernels on a node's words.
 
     word    | row  | weight | class |     class counts of a node need no other memory
     key     | code | weight | class |     comparisons sort the rows along a feature
 
-Words keep the order of the rows: partition is stable, and codes are gathered in the order in which
-they lie in memory.
+Words are kept in the order of the rows: the partition is stable, so that codes are gathered in the
+order in which they lie in memory.
 
     words   [ 0 2 3 5 6 ]       of a node; shown are the rows
     codes   [ 4 1 7 2 5 ]       gathered from the feature's codes of all rows
@@ -22,7 +22,7 @@ from cart.primitives.partition import partition_words
 
 
 class Layout(NamedTuple):
-    """Where in a word is what."""
+    """Which bits of a word hold the row, the weight and the class."""
 
     class_bits: np.uint32
     low_bits: np.uint32  # of weight and class together
@@ -31,7 +31,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, n_rows, n_classes, top_weight):
-        """A layout for the rows of a table; None where 32 bits are too few."""
+        """The layout for the rows of a table; None if 32 bits are too few."""
         class_bits = max(1, int(n_classes - 1).bit_length())
         low_bits = class_bits + int(top_weight).bit_length()
         if low_bits + int(n_rows).bit_length() > 32:
@@ -62,7 +62,7 @@ def class_of(word, layout):
 
 @kernel
 def pack_rows(weight, classes, layout, words, counts):
-    """Write the words of the rows with a weight, and the weighted class counts.
+    """Write the words of the rows with a positive weight, and the weighted class counts.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def pack_rows(weight, classes, layout, words, counts):
     Returns
     -------
     int
-        How many words.
+        The number of words.
     """
     n = 0
     for c in range(counts.shape[0]):
@@ -93,7 +93,7 @@ def pack_rows(weight, classes, layout, words, counts):
 def gather_keys(codes, words, start, n, layout, missing, keys):
     """Write the keys of words[start:start + n]; return the lowest and the highest code.
 
-    `missing` is the code of missing values in a key: the one behind the highest.
+    `missing` is the code that missing values have in keys: the one after the highest.
     """
     mine = words[start : start + n]
     gather(codes, mine, layout.low_bits, np.uint32(1), keys)
@@ -109,11 +109,11 @@ def gather_keys(codes, words, start, n, layout, missing, keys):
 
 @dispatch
 def gather_codes(codes, words, layout, gathered):
-    """Write the codes of words, uint32, to `gathered`."""
+    """Write the codes of the rows of words, as uint32, to `gathered`."""
 
 
 class ColumnCodes(NamedTuple):
-    """Codes of a column side by side."""
+    """The codes of a column, side by side."""
 
     codes: np.ndarray  # (n_rows,), of the table's type
 
@@ -123,9 +123,9 @@ class ColumnCodes(NamedTuple):
 
 @inline_kernel
 def partition_packed_rows(codes, cut, words, layout, gathered, spare, counts):
-    """Words that go left of a cut first, each side in its order; count their classes.
+    """Bring words into the order left | right of a cut, keeping the order on each side.
 
-    Returns how many go left; `counts` gets the weighted class counts of the left.
+    Returns how many go left, and writes their weighted class counts to `counts`.
     """
     gather_codes(codes, words, layout, gathered)
     step = np.uint32(cut.missing == MISSING_LEFT)  # makes the code of missing values the lowest
@@ -137,20 +137,20 @@ def partition_packed_rows(codes, cut, words, layout, gathered, spare, counts):
 
 @inline_kernel
 def quarter_of(word, layout):
-    """The weight of a word in the quarter of a number that its class has, one of four."""
+    """The weight of a word, moved to the 16 bits that its class, one of four, has in a uint64."""
     w = np.uint64((word & layout.low_mask) >> layout.class_bits)
     return w << (np.uint64(word & layout.class_mask) << np.uint64(4))
 
 
 @inline_kernel
 def fit_quarters(n, n_classes, layout):
-    """May the weights of n words be summed up in quarters of a number?"""
+    """Can the weights of n words be summed up in quarters of a number without overflow?"""
     return n_classes <= 4 and n * np.int64(layout.low_mask >> layout.class_bits) < 1 << 16
 
 
 @inline_kernel
 def write_quarters(total, counts):
-    """Write the class counts that stand in the quarters of a number."""
+    """Write the class counts that a number holds in its quarters."""
     for c in range(counts.shape[0]):
         counts[c] = np.int64((total >> np.uint64(16 * c)) & np.uint64(0xFFFF))
 
@@ -159,7 +159,7 @@ def write_quarters(total, counts):
 def count_classes(words, start, n, layout, counts):
     """Write the weighted class counts of words[start:start + n]."""
     if counts.shape[0] == 2:
-        both = np.int64(0)  # the weight above that of the second class
+        both = np.int64(0)  # the weight in the high 32 bits, that of the second class below
         for i in range(start, start + n):
             w = weight_of(words[i], layout)
             both += w << 32 | w & -class_of(words[i], layout)

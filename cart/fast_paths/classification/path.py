@@ -1,7 +1,7 @@
-"""Grow classification trees on whole class counts: the fast path of Gini and entropy.
+"""Grow classification trees on whole class counts: the fast path for Gini impurity and entropy.
 
-Rows are packed (see `cart.fast_paths.classification.packed_rows`). A node's class counts come from
-its parent, so a node that is not searched is never read.
+Rows are packed (see `cart.fast_paths.classification.packed_rows`). The class counts of a node are
+found when its parent is divided, so the rows of a node that is not searched are never read.
 """
 
 from itertools import starmap
@@ -63,18 +63,19 @@ from cart.tree.recompute import DEPTH_FIRST, GINI, WEIGHTS, WHOLE_COUNTS
 CACHE_COPY_BYTES = (
     2**19,
     2**16,
-)  # of a column of the near tiers (see `cart.fast_paths.cache_copies`)
+)  # of a column in each cache copy (see `cart.fast_paths.cache_copies`)
 _CLASSES_MAX = 256
-_OUTPUTS_MAX, _JOINT_MAX = 6, 64  # of several outputs, and classes that they have together
-_WEIGHT_MAX = 2**26  # whose square is exact in double precision
-# Weight of which every thread keeps a table for entropy: so much, or so much per row.
+_OUTPUTS_MAX, _JOINT_MAX = 6, 64  # with several outputs: their number, and that of joint classes
+_WEIGHT_MAX = 2**26  # its square is exact in double precision
+# For entropy, every thread keeps a table up to the weight of a tree, which may be so much in all,
+# or so much per row.
 _TABLE_MAX, _PER_ROW = 2**20, 8
 
 
 class ClassCountsWay(NamedTuple):
-    """What the path works on; the protocol is that of `cart.growth.loop`."""
+    """What the path works on; see the protocol of `cart.growth.loop`."""
 
-    cuts: tuple  # which are searched
+    cuts: tuple  # searches and divides, see cart.fast_paths.classification.cuts
     criterion: tuple  # of cart.fast_paths.classification.impurities
     table: tuple
     layout: Layout
@@ -155,7 +156,8 @@ class ClassCountsWay(NamedTuple):
 
 @kernel
 def _pass_on_bounds(way, row, direction):
-    """Bounds of the children, whose counts are there: the right one in `row`, the left above."""
+    """Write the bounds of the children, from their counts: the right child's to `row`, the left
+    child's to the row after it."""
     scratch, bounds = way.scratch, bounds_at(way, row)
     right, left = scratch.pending[row], scratch.pending[row + 1]
     value = np.float64(left[0]) / np.float64(total_weight(left)) / 2.0
@@ -176,7 +178,7 @@ def total_weight(counts):
 
 @entry_kernel
 def grow_trees(way, trees, candidates, weights, classes, seeds, first_node):
-    """Grow one tree per row of `weights`; tree t has the nodes from first_node[t] on."""
+    """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
     for t in range(weights.shape[0]):
         _begin_tree(way, weights[t], classes, seeds[t])
         n_nodes = grow(way, tree_at(trees, first_node[t]), candidates)
@@ -185,7 +187,7 @@ def grow_trees(way, trees, candidates, weights, classes, seeds, first_node):
 
 @inline_kernel
 def _begin_tree(way, weight, classes, seed):
-    """Let the root of a tree wait."""
+    """Begin a tree, with its root pending."""
     root = way.scratch.pending[0]
     restart(way.draw, seed)
     n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
@@ -197,7 +199,7 @@ def _begin_tree(way, weight, classes, seed):
 
 
 class ClassCountsPath(FastPath):
-    """Grows classification trees whose weights are whole numbers."""
+    """Grows classification trees on weights that are whole numbers."""
 
     criteria: tuple[type, ...] = (Gini, Entropy)
     takes_missing = takes_bounds = takes_leaves = True
@@ -221,7 +223,7 @@ class ClassCountsPath(FastPath):
         return super().knows(plan) and is_gini and n_joint <= _JOINT_MAX
 
     def accepts(self, weights, is_whole):
-        """Are the weights whole numbers that fit into words? Lays them out."""
+        """Whether the weights are whole numbers that fit into words; sets the layout of words."""
         n_rows, top = len(self._y), weights.sum(axis=1).max()
         if not (super().accepts(weights, is_whole) and is_whole and top <= _WEIGHT_MAX):
             return False
@@ -253,7 +255,7 @@ class ClassCountsPath(FastPath):
     def _create_tiers(self):
         codes, limits = self._table.codes, self._plan.limits
         n_looked_at = 0 if self._is_best_first else limits.max_features
-        near = create_cache_copies(codes, n_looked_at, self.copy_bytes)  # used up at once, or never
+        near = create_cache_copies(codes, n_looked_at, self.copy_bytes)  # for depth first only
         return tuple(starmap(ClassRows.create, [(len(self._y), codes), *near]))
 
     def _way(self, weights):

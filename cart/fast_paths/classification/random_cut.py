@@ -1,7 +1,7 @@
 """Extra trees on whole class counts: one cut a feature, at a threshold drawn at random.
 
-Nothing is ordered. A pass over the node's rows finds the lowest and the highest code, of all
-features at once where rows stand across; another one counts the classes up to the threshold:
+Nothing is sorted. One pass over the node's rows finds the lowest and the highest code, of many
+features at once if rows are stored across. A second pass counts the classes up to the threshold:
 
     codes    [ 4 1 7 2 5 ]        bits of the values, in the order of floats
     class    [ a b a a b ]        threshold between 2 and 4:  left  a 1  b 1
@@ -56,23 +56,25 @@ from cart.table.ranking import MISSING
 from cart.table.table import code_up_to, same_value, value_of
 
 _CLASSES_MAX = 6
-_AS_WEIGHT = -1  # in place of a number of rows
-_VECTORS_PAY = 32  # rows
-_SHARE = 1 / 16  # of the columns that a node must look at for rows across to pay
-_TABLE_MAX = 1 << 20  # values of a table that is held across as a whole
-_ROWS_MAX = 2048  # of nodes: columns of more are read faster than rows
+_AS_WEIGHT = -1  # instead of a number of rows: the weight is this number
+_VECTORS_PAY = 32  # rows from which on vectors pay
+_SHARE = 1 / 16  # of the columns: rows across pay if nodes look at this share or more
+_TABLE_MAX = 1 << 20  # values: no larger table is held across as a whole
+_ROWS_MAX = 2048  # rows of a node: of more, columns are read faster than rows across
 _NEAR_ROWS = (
     _ROWS_MAX,
     512,
-)  # of the near tiers of rows across; of a table held across the last only
+)  # sizes of near tiers across; a table that is held across needs the last only
 
 
 class AcrossRows(NamedTuple):
-    """Some rows, as `ClassRows`; where their codes stand across, nodes look at all features of a
-    row at once (see `cart.fast_paths.near_rows`)."""
+    """The rows of a tier, as in `ClassRows`, with codes stored in columns or across.
+
+    If they are across, nodes read many features of a row at once (see `cart.fast_paths.near_rows`).
+    """
 
     words: np.ndarray  # (n,) uint32
-    codes: np.ndarray  # (n_columns, at least n) uint32; in near tiers that are across of no rows
+    codes: np.ndarray  # (n_columns, at least n) uint32; without rows in near tiers that are across
     across: np.ndarray  # (n_blocks, n * 16) int32, or of no blocks
     bits: np.ndarray  # the same memory as uint32
 
@@ -89,12 +91,12 @@ class AcrossRows(NamedTuple):
 
 
 class StridedCodes(NamedTuple):
-    """Codes of a column, in a column or across."""
+    """The codes of a column, stored in a column or across."""
 
     codes: np.ndarray  # uint32
     stride: int
     first: int
-    flip: np.uint32  # of their bits
+    flip: np.uint32  # bits to flip in each code
 
     def gather_codes(self, words, layout, gathered):
         codes = self.codes[self.first :]
@@ -105,7 +107,7 @@ class StridedCodes(NamedTuple):
 
 @inline_kernel
 def _codes_in(rows, column):
-    """The codes of a column, as rows have them."""
+    """The StridedCodes of a column in a tier."""
     if rows.codes.shape[1] > 0:
         return StridedCodes(rows.codes[column], np.int64(1), np.int64(0), np.uint32(0))
     block, place = place_across(np.int64(column))
@@ -113,11 +115,13 @@ def _codes_in(rows, column):
 
 
 class CountedPair(NamedTuple):
-    """Two of the counts that stand in quarters of a number (see `packed_rows.quarter_of`): vectors
-    have twice as many numbers of 32 bits."""
+    """Two of the four counts in the quarters of a number (see `packed_rows.quarter_of`).
+
+    They take 32 bits, and vectors hold twice as many numbers of 32 bits as of 64.
+    """
 
     of_rows: np.ndarray  # (_ROWS_MAX,) int32: of each row of a node
-    left: np.ndarray  # (n_columns, filled up to whole vectors) int32: of the rows that go left
+    left: np.ndarray  # (n_columns padded to whole vectors,) int32: sums over rows that go left
 
     @classmethod
     def create(cls, n):
@@ -126,10 +130,10 @@ class CountedPair(NamedTuple):
 
 @like(BestCuts)
 class RandomCuts(NamedTuple):
-    """One cut of a feature, at a random threshold.
+    """Tries one cut of a feature, at a random threshold.
 
-    Cuts of rows across are drawn first; then classes are counted, on lanes, for all columns in a
-    pass. Of those that were not drawn nobody asks.
+    If rows are across, the cuts of all features are drawn first. Then one pass counts the classes
+    left of every column's cut, in lanes; counts of columns that were not drawn are ignored.
     """
 
     drawn: DrawnCuts
@@ -174,7 +178,7 @@ class RandomCuts(NamedTuple):
 
 @inline_kernel
 def _is_put_off(way, node, searched):
-    """Are the cuts of the node to be tried together?"""
+    """Are the cuts of the node put off, to be tried together in `end_search`?"""
     n, n_counts = node.end - node.start, searched.counts.shape[0] + _counts_rows(way)
     is_across = way.tiers[node.tier].across.shape[0] > 0 and n <= _ROWS_MAX
     return is_across and fit_quarters(n, n_counts, way.layout)
@@ -182,7 +186,7 @@ def _is_put_off(way, node, searched):
 
 @inline_kernel
 def _counts_rows(way):
-    """Does a quarter count rows? Where each weighs 1, or one is enough for a leaf, weights do."""
+    """Does a quarter count rows? Weights suffice if each row weighs 1 or a leaf needs one row."""
     layout = way.layout
     return way.limits.min_samples_leaf > 1 and layout.low_mask >> layout.class_bits > 1
 
@@ -204,7 +208,7 @@ def search_cut(way, node, searched, feature, best):
     goes = NONE_MISSING
     if has_missing:
         goes = MISSING_LEFT if random_side(way.draw, feature, 0) else MISSING_RIGHT
-    if not threshold < high:  # rounded up to it, or high - low is infinite
+    if not threshold < high:  # rounded up to `high`, or high - low is infinite
         threshold = low
     if not is_open(best):
         return False, best
@@ -219,7 +223,7 @@ def search_cut(way, node, searched, feature, best):
 
 @inline_kernel
 def _try_drawn(cuts, way, node, searched):
-    """Try the cuts that were put off, in the order of the draw."""
+    """Try the cuts that were put off, in the order of the draw; return the best one."""
     drawn, best, left = cuts.drawn, NO_CUT, searched.prefix.left
     n_classes, counts_rows, n_left = left.shape[0], _counts_rows(way), _AS_WEIGHT
     _write_pairs(cuts, way, node, n_classes if counts_rows else -1)
@@ -242,8 +246,8 @@ def _try_drawn(cuts, way, node, searched):
 
 @inline_kernel
 def _write_pairs(cuts, way, node, place_of_rows):
-    """Write the weight of each row of the node in the quarter of its class, and 1 in that of rows
-    if this has a place."""
+    """Write the quarters of each row of the node: its weight in that of its class and, unless
+    `place_of_rows` is negative, 1 in that quarter."""
     words, layout = way.tiers[node.tier].words[node.start : node.end], way.layout
     one = np.uint64(place_of_rows >= 0) << np.uint64(16 * max(place_of_rows, 0))
     for i in range(words.shape[0]):
@@ -254,8 +258,8 @@ def _write_pairs(cuts, way, node, place_of_rows):
 
 @inline_kernel
 def _count_lanes(cuts, way, node, n_counts):
-    """Add up the quarters of the rows that go left of the cut of each column; of two counts the
-    higher ones are not met."""
+    """Add up, for the cut of each column, the quarters of the rows that go left. For one or two
+    counts, the high pair is left out."""
     rows, drawn, low, high = way.tiers[node.tier], cuts.drawn, cuts.low, cuts.high
     words, shift, n = rows.words[node.start : node.end], way.layout.low_bits, node.end - node.start
     for block in range(rows.across.shape[0]):
@@ -294,7 +298,8 @@ _count, _count_of_half = on_lanes(WIDTH)(_count_on), on_lanes(HALF)(_count_on)
 
 @inline_kernel
 def _gather(codes, words, layout, gathered):
-    """Gather the codes of a node; the lowest and the highest known, and how many are missing."""
+    """Gather the codes of a node; return the lowest and the highest known, and how many are
+    missing."""
     n, lowest, highest = words.shape[0], MISSING, np.uint32(0)
     gather_codes(codes, words, layout, gathered)
     for i in range(n):
@@ -307,11 +312,11 @@ def _gather(codes, words, layout, gathered):
 
 @inline_kernel
 def _count_left(node, codes, words, left_code, missing_left):
-    """Count the rows, and in `left` the classes, that go left.
+    """Return how many rows go left, and write their class counts to `left`.
 
-    Missing values have the highest code: where they go left, 1 is added to all, which makes it 0.
-    A pass for each of few classes takes less time than one for all: it needs no memory but the
-    words, so that vector instructions do it. Few rows are done with before these pay.
+    Missing values have the highest code. If they go left, 1 is added to all codes, which makes
+    theirs 0. With few classes, one pass for each takes less time than one for all: it writes no
+    memory, so that it is vectorized. With few rows, vectors do not pay.
     """
     left, n_classes, n = node.prefix.left, node.counts.shape[0], words.shape[0]
     layout = node.layout
@@ -345,16 +350,16 @@ def _count_left(node, codes, words, left_code, missing_left):
             its_weight += (words[i] & low_mask) >> shift if is_its else np.uint32(0)
         left[c] = its_weight
         rest -= np.int64(its_weight)
-    if not weighs_rows:  # the last class has what the others leave
+    if not weighs_rows:  # each row weighs 1: the last class has the rest
         left[n_classes - 1] = rest
     return np.int64(n_left)
 
 
 @inline_kernel
 def _score_if_legal(way, pending, node, feature, n_left):
-    """Score of a cut whose classes are counted in `left`; -inf where limits forbid it.
+    """Score of the cut whose class counts are in `left`; -inf if limits forbid it.
 
-    `n_left` is how many rows go left, or _AS_WEIGHT where weights say whether they are enough.
+    `n_left` is how many rows go left, or _AS_WEIGHT if weights tell whether these are enough.
     """
     criterion, running, _, counts, weight = node
     left_weight = total_weight(running.left)
@@ -375,11 +380,11 @@ def _score_if_legal(way, pending, node, feature, n_left):
 
 
 class RandomClassCountsPath(ClassCountsPath):
-    """Grows extra trees of classification whose weights are whole numbers."""
+    """Grows extra trees for classification on weights that are whole numbers."""
 
     splitter, table_kind = RandomSplitter, FloatTable
     copy_bytes = 2**15, 2**12
-    takes_across = True  # rows, where these pay
+    takes_across = True  # whether to store rows across where this pays
 
     def _create_cuts(self):
         return RandomCuts.create(self._table)
@@ -390,8 +395,8 @@ class RandomClassCountsPath(ClassCountsPath):
         pays = self.takes_across and limits.max_features >= _SHARE * n_columns
         is_whole = pays and codes.size <= _TABLE_MAX
         tiers = [AcrossRows.create(n_rows, codes, across_of(codes) if is_whole else None)]
-        used_up = not self._is_best_first  # else copies would not be, at once
-        # As many for every table, which is a type; of no rows where one does not pay.
+        used_up = not self._is_best_first  # copies serve depth-first growth only
+        # The number of tiers is part of a type, so it is fixed; one that does not pay has no rows.
         if not pays:
             near = create_cache_copies(codes, used_up * limits.max_features, self.copy_bytes)
             return (*tiers, *starmap(AcrossRows.create, near))

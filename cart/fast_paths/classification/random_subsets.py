@@ -1,8 +1,8 @@
-"""Extra trees on whole class counts of tables with categories: a subset of these is drawn.
+"""Extra trees on whole class counts, on tables with categories: random subsets of these go left.
 
 words     a  b  a  c  b           categories of a node's rows
-places    a 0    b 1    c 0       drawn in the order in which they are met; 0 goes left
-codes     0  1  0  0  1           counted as those up to a threshold are
+places    a 0    b 1    c 0       drawn in the order in which the categories occur; 0 goes left
+codes     0  1  0  0  1           counted like codes up to a threshold
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from cart.splitting.category_subsets import write_list
 
 @like(CategoryCuts)
 class RandomSubsetCuts(NamedTuple):
-    """One cut of a number, at a random threshold, and one random subset of categories."""
+    """Tries one cut of a feature: at a random threshold, or a random subset of categories."""
 
     name: int = 0  # numba wants a field
 
@@ -29,7 +29,7 @@ class RandomSubsetCuts(NamedTuple):
 
 
 class RandomCategoryCountsPath(CategoryCountsPath, RandomClassCountsPath):
-    """Grows extra trees of classification on tables with categories, one at a time."""
+    """Grows extra trees for classification on tables with categories, one at a time."""
 
     takes_across = False
 

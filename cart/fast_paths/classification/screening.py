@@ -1,8 +1,9 @@
-"""Screen a node's keys: only those among which the best cut may lie are worth sorting.
+"""Screen a node's keys: only those that may lie beside the best cut are worth sorting.
 
-The keys are counted in buckets of neighbouring codes. What lies left of a cut inside a bucket is at
-least what lies left of the bucket, and at most that and the bucket; this bounds its gain. A bucket
-whose bound stays below the best border between two buckets does not hold the best cut.
+The keys are counted in buckets of neighbouring codes. The class counts left of a cut inside a
+bucket are at least those left of the bucket, and at most those plus the bucket's own; this bounds
+the gain of the cut. If the bound is below the best gain at a border between two buckets, the bucket
+does not hold the best cut.
 
     keys       [ . . . . | . . . | . . . . . | . . ]      buckets, each in any order
     gains              2       7           4     0        of the borders behind them
@@ -26,8 +27,8 @@ from cart.jit.decorators import inline_kernel
 from cart.primitives.radix_sort import n_bits_of
 
 _ROWS_MIN, _ROWS_MIN_MORE = 128, 2048  # for two classes, and for more, whose bounds are wider
-_ROWS_PER_BUCKET = 8  # at least; with more classes, twice as many as classes
-_BITS_MAX = 12  # of the number of buckets
+_ROWS_PER_BUCKET = 8  # on average, at least; or two per class, if these are more
+_BITS_MAX = 12  # log2 of the most buckets
 
 
 @inline_kernel
@@ -41,14 +42,14 @@ def is_worth_screening(criterion, n, n_classes):
 def screen(node, keys, n, span, score, table, column, kept):
     """Write the keys that may lie beside the best cut to `kept`, in any order.
 
-    `span` are the lowest and the highest code. A cut must score more than `score`. What lies left
-    of every bucket is left in the histogram.
+    `span` has the lowest and the highest code. A cut must score more than `score`. On return, the
+    histogram holds the counts left of every bucket.
 
     Returns
     -------
     n_kept : int
     shift : uint32
-        Of a key above the lowest code: its bucket.
+        The bucket of a key is its distance from the lowest code's first key, shifted right by this.
     """
     criterion, running, layout, counts, weight = node
     lowest, highest = span
@@ -58,7 +59,7 @@ def screen(node, keys, n, span, score, table, column, kept):
     shift = layout.low_bits + np.uint32(max(n_bits_of(highest - lowest) - n_bits, 0))
     base = lowest << layout.low_bits
     n_buckets = np.int64(((highest << layout.low_bits) - base) >> shift) + 1
-    for i in range(3 * n_buckets + 1):  # entries of different codes, for `approximate_gains`
+    for i in range(3 * n_buckets + 1):  # distinct codes, as `approximate_gains` expects of cuts
         running.levels[i] = np.uint32(i) << layout.low_bits
     if n_classes == 2:
         _count_two(running.histogram, keys, n, base, shift, n_buckets, layout)
@@ -68,7 +69,7 @@ def screen(node, keys, n, span, score, table, column, kept):
         _bound_more(criterion, running, n_buckets, counts, weight, layout)
     spare = 2 * n_buckets
     gains = running.gain_bits[:n_buckets]  # of the borders behind the buckets
-    bounds = running.gain_bits[n_buckets:spare]  # of the gains inside the buckets
+    bounds = running.gain_bits[n_buckets:spare]  # of the gains inside buckets
     is_kept = running.gain_bits[spare + 1 : spare + 1 + n_buckets]
     border = np.int64(0)
     top = np.int32(0)
@@ -99,7 +100,7 @@ def screen(node, keys, n, span, score, table, column, kept):
 
 @inline_kernel
 def _count_two(buckets, keys, n, base, shift, n_buckets, layout):
-    """Count every bucket: its weight above that of the second class."""
+    """Count the classes of every bucket: the weight above that of the second class."""
     for b in range(n_buckets):
         buckets[b] = 0
     for i in range(n):
@@ -109,11 +110,11 @@ def _count_two(buckets, keys, n, base, shift, n_buckets, layout):
 
 @inline_kernel
 def _bound_two(criterion, running, n_buckets, counts, weight, layout):
-    """Gains of the borders behind the buckets, then bounds of those inside the buckets.
+    """Write the gains of the borders behind the buckets, then bounds of the gains inside buckets.
 
     The weighted impurity decrease is convex in the counts left of the cut, as impurity is concave.
-    They lie in a box, so it is highest at a corner: at the borders, or where one class of the
-    bucket is left of the cut and the other right of it.
+    Inside a bucket these counts lie in a box, so the decrease is highest at a corner: at a border,
+    or where one class of the bucket is left of the cut and the other right of it.
     """
     buckets = running.histogram
     left = np.int64(0)
@@ -128,7 +129,7 @@ def _bound_two(criterion, running, n_buckets, counts, weight, layout):
     approximate_gains(
         criterion, running, running.levels, 0, n_cuts, counts, weight, layout.low_mask
     )
-    running.gain[n_buckets - 1] = 0.0  # behind all there is no cut
+    running.gain[n_buckets - 1] = 0.0  # no cut lies behind the last bucket
     corners = running.gain_bits[n_buckets:n_cuts]
     for b in range(n_buckets):
         corners[b] = max(corners[b], corners[n_buckets + b])
@@ -136,8 +137,8 @@ def _bound_two(criterion, running, n_buckets, counts, weight, layout):
 
 @inline_kernel
 def _list(running, i, left, weight, counts):
-    """Cut i has so much on its left; half of all where that is nothing or all, for a gain that is
-    not below that, 0."""
+    """Write what lies left of cut i. If that is nothing or all, the gain is 0; half of all is
+    written instead, whose gain can be calculated and is not lower."""
     w = left >> 32
     is_empty = w == 0 or w == weight
     running.weight[i] = weight >> 1 if is_empty else w
@@ -160,14 +161,14 @@ def _count_more(buckets, keys, n, base, shift, n_buckets, n_classes, layout):
 
 @inline_kernel
 def _bound_more(criterion, running, n_buckets, counts, weight, layout):
-    """Gains of the borders behind the buckets, then bounds of those inside, for Gini impurity.
+    """Write the gains of the borders behind the buckets, then bounds of those inside, for Gini.
 
-    With counts L of weight w on the left, T of weight W in the node, the gain is
-    sum T**2 / W + |d|**2 W / (w (W - w)), where d = L - (w / W) T. Inside a bucket of counts b,
-    d lies on the line between its values at the borders but for e, with e = a - s b, 0 <= a <= b,
-    sum e = 0; then |e| is at most half of |b| and |b - mean b| together. The factor is convex in
-    w, so highest at a border. Before the first border and behind the last, where it is infinite,
-    |d| is at most sqrt(2) times the weight of the smaller side.
+    With counts L of weight w on the left and T of weight W in the node, the gain is
+    sum T**2 / W + |d|**2 W / (w (W - w)), where d = L - (w / W) T. Inside a bucket with counts b,
+    d lies on the line between its values at the two borders, plus some e = a - s b with
+    0 <= a <= b and sum e = 0. So |e| is at most (|b| + |b - mean b|) / 2. The factor of |d|**2 is
+    convex in w, so it is highest at a border. Before the first border and behind the last, where
+    the factor is unbounded, |d| is at most sqrt(2) times the weight of the smaller side.
     """
     n_classes = counts.shape[0]
     W = np.float64(weight)
@@ -213,10 +214,10 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
 
 @inline_kernel
 def _pass_bucket(running, b, counts):
-    """Move the counts `left` behind a bucket; the histogram keeps those before it.
+    """Add the counts of bucket b to `left`; the histogram keeps the counts left of the bucket.
 
-    Returns the weight of the bucket, and the sums of squared counts of it, and left and right of
-    the border behind it.
+    Returns the weight of the bucket, and three sums of squared counts: in the bucket, left of the
+    border behind it, and right of that border.
     """
     buckets = running.histogram
     left = running.left
@@ -243,7 +244,7 @@ def _pass_bucket(running, b, counts):
 
 @inline_kernel
 def _is_border(keys, n, behind, table, column, layout):
-    """Do the values to both sides of the key `behind` differ?"""
+    """Do the values on both sides of the border before key `behind` differ?"""
     low = np.uint32(0)
     high = np.uint32(0xFFFFFFFF)
     for i in range(n):
@@ -256,7 +257,7 @@ def _is_border(keys, n, behind, table, column, layout):
 
 @inline_kernel
 def _mark(gains, bounds, least, is_kept):
-    """Write 1 for the buckets that reach this gain at a border or inside, else 0."""
+    """Write 1 for the buckets that may reach the gain `least` at a border or inside, else 0."""
     before = np.int32(-1)
     for b in range(gains.shape[0]):
         is_kept[b] = max(max(before, gains[b]), bounds[b]) >= least
@@ -265,14 +266,14 @@ def _mark(gains, bounds, least, is_kept):
 
 @inline_kernel
 def _gain_of(running, spare, bits):
-    """The gain that has these bits."""
+    """The gain that has these bits, as float64."""
     running.gain_bits[spare] = bits
     return np.float64(running.gain[spare])
 
 
 @inline_kernel
 def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
-    """Sum up the ordered keys that were kept, and those before them that were not."""
+    """Write the prefix counts of the ordered keys that were kept, including all dropped keys."""
     running.origin[0] = -1
     base = lowest << layout.low_bits
     bucket = np.int64(-1)
@@ -311,7 +312,7 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
 
 @inline_kernel
 def _before(criterion, running, bucket, counts):
-    """Weight and sums of powers left of a bucket; its counts in `left`."""
+    """Weight and sums of powers for the border before a bucket; writes the counts to `left`."""
     n_classes = counts.shape[0]
     weight = np.int64(0)
     power_left = np.int64(0)

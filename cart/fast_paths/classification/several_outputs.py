@@ -1,7 +1,7 @@
-"""Gini impurity of several outputs: the mean of theirs.
+"""Gini impurity of several outputs: the mean over the outputs.
 
-The classes of a row, one of each output, are counted as one class, of all that may be beside each
-other; what an output has of its own classes follows from these:
+The classes of a row, one for each output, are counted as one joint class. The counts of each
+output's own classes follow from these:
 
     outputs    a: 0 1    b: 0 1 2
     class      0  1  2  3  4  5      a: 0 0 0 1 1 1, from class 3 on; b: 0 1 2 0 1 2
@@ -20,13 +20,13 @@ _ROUNDING = 6e-8  # of single precision, relative
 
 
 def joint_codes(codes, n_values):
-    """The classes that stand for those of all outputs.
+    """The joint classes of rows: one code for the classes of all outputs.
 
     Parameters
     ----------
     codes : ndarray of shape (n_rows, n_outputs), float64
     n_values : int
-        Every code is below.
+        Every code is less than this.
 
     Returns
     -------
@@ -39,9 +39,9 @@ def joint_codes(codes, n_values):
 class GiniOfSeveralCuts(NamedTuple):
     """The mean of the Gini impurities of several outputs."""
 
-    cells: np.ndarray  # (n_classes, n_outputs) int64: where a class is counted
-    left: np.ndarray  # (n_cells,) int64: counts left of the cut at hand
-    all: np.ndarray  # (n_cells,) int64: of the node
+    cells: np.ndarray  # (n_classes, n_outputs) int64: the cells in which a joint class is counted
+    left: np.ndarray  # (n_cells,) int64: counts left of the current cut
+    all: np.ndarray  # (n_cells,) int64: counts of the node
 
     @classmethod
     def create(cls, n_outputs, n_values):
@@ -112,7 +112,7 @@ class GiniOfSeveralCuts(NamedTuple):
 
 @inline_kernel
 def _count_cells(cells, counts, into):
-    """Counts of the outputs' own classes."""
+    """Write the counts of each output's own classes, from counts of joint classes."""
     for cell in range(into.shape[0]):
         into[cell] = 0
     for c in range(counts.shape[0]):
@@ -136,7 +136,7 @@ def _gini(self, counted, weight):
 
 @kernel
 def _halves(self, left, counts, left_weight, weight):
-    """Impurities left and right."""
+    """Impurities left and right of a cut."""
     _count_cells(self.cells, counts, self.all)
     _count_cells(self.cells, left, self.left)
     of_left = _gini(self, self.left, np.float64(left_weight))

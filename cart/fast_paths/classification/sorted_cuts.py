@@ -1,20 +1,21 @@
-"""Trees of two classes that keep surrogates: grown on the sorted rows that surrogates need anyway.
+"""Trees of two classes with surrogates, grown on the sorted rows that surrogates need anyway.
 
-A node's rows stand in the order of every feature (`cart.growth.sorted_rows`). A feature is searched
-in one pass over them: what lies left of a cut, of weight w, and of second class s, of W and S in
-the node, decreases the impurity by a constant times
+A node's rows are in order along every feature (`cart.growth.sorted_rows`), and a feature is
+searched in one pass over them. Let w be the weight left of a cut and s that of the second class
+there, W and S those of the node. The cut decreases the impurity by a constant times
 
     (s W - S w)**2 / (w (W - w))
 
-Rows are summed up a few at a time. At any cut inside, s W - S w lies between its value before them,
-less all their first class, and the same, plus all their second class; only where one of these could
-beat the best are cuts looked at one by one, and only what beats it but for rounding is scored as
-scikit-learn does:
+Rows are summed up a few at a time. At any cut inside such a part, s W - S w is at least its value
+before the part plus what all rows of the first class there add, which is negative, and at most its
+value before the part plus what all rows of the second class add. Only if one of these bounds could
+beat the best cut are the cuts inside looked at one by one, and only those that beat it, up to
+rounding, are scored as in scikit-learn:
 
     rows       [ a b a a | b b a b | a a b a ]     second class b
     s W - S w  [         -4 .. 4 ..        0 ]     here the best is in the second part
 
-When a node is split, the same rows vote for surrogates, and are divided along every feature.
+When a node is split, the same rows vote for surrogates; then they are divided along every feature.
 """
 
 from typing import NamedTuple
@@ -36,18 +37,18 @@ from cart.splitting.criteria import Gini
 from cart.table.table import same_value
 
 _STRIDE = 16  # rows that are summed up at once
-_WEIGHT_MAX = 15  # of a row: with that of its second class in a byte
-_ROUNDING = 1e-14  # of a score, and of what it follows from, as a share of the node's weight
+_WEIGHT_MAX = 15  # of a row, so that its cell fits into a byte
+_ROUNDING = 1e-14  # error of scores and of their terms, relative to the node's weight
 
 
 @like(BestCuts)
 class SortedCuts(NamedTuple):
-    """The best of all cuts of a feature, searched in sorted rows; and the surrogates of a split."""
+    """Searches all cuts of a feature in sorted rows, and finds the surrogates of a split."""
 
     rows: SortedRows
-    cells: np.ndarray  # (n_rows,) uint8: weight times 16, plus that of the second class
+    cells: np.ndarray  # (n_rows,) uint8: weight times 16, plus the weight in the second class
     vote: np.ndarray  # (n_rows,) int8: see `cart.splitting.agreement`
-    is_unit: bool  # do all rows of the tree weigh 1?
+    is_unit: bool  # whether all rows of the tree weigh 1
     ranking: Ranking
     found: Found
     search: Search
@@ -84,12 +85,13 @@ class SortedCuts(NamedTuple):
 
 @kernel
 def _best_cut(cuts, way, node, searched, feature, score):
-    """Score and place of the best cut of a feature that scores more; place -1 if there is none."""
+    """Find the best cut of a feature that scores more than `score`; return its score and place. The
+    place is -1 if there is none."""
     keys, cells, is_unit = cuts.rows.keys[feature], cuts.cells, cuts.is_unit
     leaf = np.int64(way.limits.min_samples_leaf)
     first, last = node.start + leaf - 1, node.end - leaf
     whole, second = np.float64(searched.weight), np.float64(searched.counts[1])
-    up, down = whole - second, -second  # by what a row of either class and weight 1 moves d
+    up, down = whole - second, -second  # what weight 1 of the second, first class adds to d
     least = _gain_to_beat(score, searched)
     best, w, s, i = np.int64(-1), np.int64(0), np.int64(0), np.int64(node.start)
     while i < first:
@@ -136,7 +138,7 @@ def _best_cut(cuts, way, node, searched, feature, score):
 
 @inline_kernel
 def _gain_to_beat(score, searched):
-    """What (s W - S w)**2 / (w (W - w)) must be at least for a cut to score more."""
+    """The least (s W - S w)**2 / (w (W - w)) with which a cut may score more."""
     whole, second = np.float64(searched.weight), np.float64(searched.counts[1])
     first = whole - second
     if score == -np.inf:
@@ -147,7 +149,7 @@ def _gain_to_beat(score, searched):
 
 @inline_kernel
 def _score(searched, w, s):
-    """Score of a cut with such weights on its left, as scikit-learn calculates it."""
+    """Score, as scikit-learn calculates it, of a cut with weight w, second class s on its left."""
     criterion, running, layout, counts, weight = searched
     running.weight[0], running.second[0] = w, s
     return score_cut(criterion, running, running.levels, np.int64(0), counts, weight, layout)
@@ -155,7 +157,7 @@ def _score(searched, w, s):
 
 @kernel
 def _find_surrogates(cuts, this, node, middle, feature):
-    """Have the rows of a node vote by its split, and keep the surrogates that agree most."""
+    """Let the rows of a node vote by its split, and keep the surrogates that agree most."""
     rows, found, ranking = cuts.rows, cuts.found, cuts.ranking
     keys, start, end = rows.keys[feature], node.start, node.end
     left, right = np.int64(0), np.int64(0)
@@ -178,15 +180,15 @@ def _find_surrogates(cuts, this, node, middle, feature):
 
 
 class SortedCountsPath(ClassCountsPath):
-    """Grows trees of two classes, with their surrogates, for a finder of these.
+    """Grows trees of two classes together with their surrogates.
 
     Parameters
     ----------
     table, codes, plan : see `cart.fast_paths.base.FastPath`
     finder : cart.growth.surrogates.SurrogateFinder
-        On this table; told the surrogates of each tree (`take`).
+        On this table; it is given the surrogates of each tree (`take`).
     weigh : callable
-        Gives the weights that agreement is counted by, from those that a tree is grown with.
+        Returns the weights by which agreement is counted, given those that a tree is grown with.
     """
 
     criteria = (Gini,)
@@ -204,7 +206,7 @@ class SortedCountsPath(ClassCountsPath):
         return super().knows(plan) and plan.n_values == 2 and plan.ccp_alpha == 0.0
 
     def accepts(self, weights, is_whole):
-        """Is it one tree, with light whole weights?"""
+        """Whether it is one tree, with whole weights of at most _WEIGHT_MAX."""
         if len(weights) > 1 or weights.max() > _WEIGHT_MAX:
             return False
         self._finder.weigh(self._weigh(weights[0]))

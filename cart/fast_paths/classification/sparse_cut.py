@@ -1,12 +1,12 @@
-"""Whole class counts on sparse tables: a node meets the entries of a column, never its zeros.
+"""Whole class counts on sparse tables: a node visits the entries of a column, never its zeros.
 
-The zeros of a node are one entry among those that are listed, and weigh what these leave:
+The zeros of a node are one entry among the listed ones. Their counts are the node's less those:
 
     keys      [ 1 | 2 | 0 . . . . . . 0 | 4 | 7 ]      codes in order; that of 0 is 3
     entries   [ 1 | 2 |       3         | 4 | 7 ]      summed up as if it were one sample
 
-A cut sends few samples another way than the zeros. They change places with others at one end of the
-node, which all else of it never notices: whole counts know no order.
+Few samples go to the other side of a cut than the zeros do. They are swapped to one end of the
+node, and most others stay where they are. The order of samples does not matter to whole counts.
 """
 
 from typing import NamedTuple
@@ -35,17 +35,17 @@ from cart.table.table import same_value, threshold_between
 
 @like(BestCuts)
 class SparseCuts(NamedTuple):
-    """The best of all cuts of a feature that is 0 for the most part.
+    """Searches all cuts of a feature that is 0 for the most part.
 
-    A node of many rows meets all entries of a column, in the order of their codes, one of few rows
-    those of its rows (see `cart.table.sparse_table`).
+    A node of many rows visits all entries of a column, in the order of their codes. A node of few
+    rows visits the entries of its rows only (see `cart.table.sparse_table`).
     """
 
     rows: np.ndarray  # (n_entries,) int32: as in the table, but in the order of the codes
     codes: np.ndarray  # (n_entries,) uint32
-    places: np.ndarray  # (n_rows,) int64: of a row's word, above its weight and class; or negative
+    places: np.ndarray  # (n_rows,) int64: place of a row's word, above weight and class; -1: none
     moving: np.ndarray  # (n_rows,) int64: places of the words that move
-    is_moving: np.ndarray  # (n_rows,) uint8: of every place; 0 between divisions
+    is_moving: np.ndarray  # (n_rows,) uint8: by place; 0 between divisions
     zeros: np.ndarray  # (n_classes,) int64: class counts of a node's zeros
 
     @classmethod
@@ -129,7 +129,8 @@ def _search_feature(cuts, way, node, searched, feature, best):
 
 @inline_kernel
 def _meet(cuts, way, node, column):
-    """Write the keys of a column's entries in the node; return how many, and whether in order."""
+    """Write the keys of a column's entries in the node; return how many there are, and whether they
+    are in order."""
     table, layout, keys, words = way.table, way.layout, way.scratch.keys, way.tiers[0].words
     start, n, lists = node.start, node.end - node.start, way.table.lists
     n_listed = 0
@@ -150,8 +151,8 @@ def _meet(cuts, way, node, column):
 
 @inline_kernel
 def _add_up(cuts, node, keys, n_listed, n, zero):
-    """Sum up the ordered keys and, in their place, those of the zeros; write what they are to
-    `levels`, and return how many."""
+    """Write the prefix counts of the ordered keys, with the zeros as one entry among them. Write
+    the entries to `levels`, and return how many there are."""
     criterion, running, layout, counts, _ = node
     zeros, n_classes = cuts.zeros, counts.shape[0]
     for c in range(n_classes):
@@ -189,7 +190,7 @@ def _add_up(cuts, node, keys, n_listed, n, zero):
 
 @inline_kernel
 def _divide(cuts, way, node, cut, left_counts):
-    """Bring the words that go another way than zeros to that end of the node."""
+    """Swap the words that go to the other side than the zeros to that end of the node."""
     words, layout, moving, is_moving = way.tiers[0].words, way.layout, cuts.moving, cuts.is_moving
     column, n = way.table.columns[cut.feature], node.end - node.start
     zero_left = np.int64(way.table.zero[column]) <= cut.left_code
@@ -217,9 +218,9 @@ def _divide(cuts, way, node, cut, left_counts):
 
 @inline_kernel
 def _find_moving(cuts, way, node, column, left_code, zero_left):
-    """Write the places of the words that go another way than zeros; return how many."""
+    """Write the places of the words that go to the other side than the zeros; return how many."""
     lists, moving, n_moving = way.table.lists, cuts.moving, 0
-    if lists.node[3] == 1:  # as in the search
+    if lists.node[3] == 1:  # the search has listed the node
         entry = first_entry(lists, column)
         while entry >= 0:
             moving[n_moving] = node.start + lists.at[entry]
@@ -248,7 +249,7 @@ def _note_place(words, places, i, layout):
 
 
 class SparseClassCountsPath(ClassCountsPath):
-    """Grows classification trees on sparse tables, of weights that are whole numbers."""
+    """Grows classification trees on sparse tables, on weights that are whole numbers."""
 
     table_kind = SparseTable
     takes_missing = False
@@ -256,8 +257,8 @@ class SparseClassCountsPath(ClassCountsPath):
 
     @classmethod
     def knows(cls, plan):
-        is_counted_again = plan.criterion is Entropy and plan.n_values > 2  # sample by sample
-        is_free = plan.limits.min_samples_leaf == 1  # zeros are no samples
+        is_counted_again = plan.criterion is Entropy and plan.n_values > 2  # by `count_left`
+        is_free = plan.limits.min_samples_leaf == 1  # the zeros count as one entry
         return super().knows(plan) and is_free and not is_counted_again
 
     def _create_scratch(self):

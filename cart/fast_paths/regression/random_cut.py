@@ -457,7 +457,7 @@ class RandomMeanPath(MeanPath):
         n_columns, n_rows = codes.shape
         n_looked_at = (
             0 if self._is_best_first else limits.max_features
-        )  # best first, the next node overwrites a copy
+        )  # copies serve depth-first growth only
         near = create_cache_copies(codes, n_looked_at, COPY_BYTES)
         pays = self.table_kind is FloatTable and n_looked_at >= LEAST_SHARE * n_columns
         n_few = FEW if pays else 0
