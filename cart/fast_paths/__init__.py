@@ -1,1 +1,1 @@
-"""The same trees, faster: growth for common kinds of table and criterion."""
+"""Faster growth of the same trees, for common kinds of table and criterion."""

@@ -1,7 +1,7 @@
 """The base class of the fast paths, and the kernels with which they write leaves and splits.
 
-A fast path grows the same trees as `cart.growth.general`, faster, on dense tables. Each declares
-whether it takes missing values, `min_weight_fraction_leaf`, monotonic constraints, several outputs.
+A fast path grows the same trees as `cart.growth.general`, faster, on one kind of table. Its class
+attributes say which kind, and what it takes: missing values, constraints, several outputs.
 """
 
 from abc import ABC, abstractmethod
@@ -25,8 +25,8 @@ from cart.tree.compact import MANY, Compact, compress_if_large
 from cart.tree.nodes import UNDEFINED, Grown, from_node
 from cart.tree.recompute import DEPTH_FIRST, MISSING_WAYS, WEIGHTS
 
-# Small trees are grown in batches, one call of the kernel each: at most so many rows in all, and so
-# many trees. Larger batches would save calls but take more memory at once.
+# Limits of a batch, small trees that are grown in one call of the kernel: rows in all, and trees.
+# Larger batches would save calls but take more memory at once.
 _ROWS_AT_ONCE, _TREES_AT_ONCE = 3 << 11, 50
 
 
@@ -125,8 +125,8 @@ def write_way_of_missing(nodes, this, cut, n_left, n):
 
 @inline_kernel
 def write_split(nodes, this, cut, cuts):
-    """Turn the leaf `this` into a split. `cuts` keeps the two codes in the memory of the threshold,
-    which replaces them later (see `cart.table.thresholds`)."""
+    """Turn the leaf `this` into a split. `cuts` holds the two codes where the threshold will be
+    written later (see `cart.table.thresholds`)."""
     nodes.feature[this] = cut.feature
     cuts[this] = cut_of(cut.left_code, cut.right_code)
 
@@ -312,4 +312,4 @@ class FastPath(ABC):
     @abstractmethod
     def _grow(self, weights, seeds, first_node, trees):
         """Call the kernel, which writes tree t to the nodes first_node[t] to first_node[t + 1] of
-        `trees`. Best first, it grows one tree a call."""
+        `trees`. Best-first growth is called for one tree at a time."""

@@ -12,7 +12,7 @@ grown on the copy. Every copy numbers its rows anew.
 import numpy as np
 
 LEAST_SHARE = 1 / 24  # of the columns: copies pay where a node looks at this share or more
-_HELD_ANYWAY = 2**20  # bytes: the level 2 cache holds a table of so many without copies
+_HELD_ANYWAY = 2**20  # bytes of a table's codes that the level 2 cache holds without copies
 _PADDING = 16  # items behind each column of a copy, so that columns do not share cache sets
 
 

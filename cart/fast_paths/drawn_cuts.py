@@ -123,10 +123,7 @@ _find_ranges_of_half, _find_sides_of_half = map(on_lanes(HALF), (_find_ranges_on
 
 @inline_kernel
 def begin_cuts(cuts, across, samples, shift, n):
-    """Find the ranges of all columns over the n rows of a node.
-
-    Samples are uint32; their bits from `shift` on are the row.
-    """
+    """Find the ranges of all columns over n uint32 samples, whose rows are samples >> shift."""
     cuts.n_drawn[0] = 0
     for block in range(cuts.n_whole):
         _find_ranges(cuts, across[block], samples, shift, n, block)

@@ -55,8 +55,8 @@ def _copy_row(lanes, across, row, copied, i):
 
 @inline_kernel
 def copy_across(across, codes, samples, shift, nearer):
-    """Copy the rows that samples point to into `nearer`: from `across`, or if that has no blocks
-    from `codes`, which are in columns."""
+    """Copy the rows that samples point to into `nearer`: from `across` or, if that has no blocks,
+    from columns of `codes`."""
     n = samples.shape[0]
     for block in range(across.shape[0]):
         mine, copied = across[block], nearer[block]

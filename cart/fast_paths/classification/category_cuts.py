@@ -84,10 +84,8 @@ class CategoryCuts(NamedTuple):
 
 @kernel
 def _read_places(cuts, way, node, searched, feature, best):
-    """Read the places of a node's categories along a column.
-
-    Returns them as Ordered codes, and how many categories there are.
-    """
+    """Read the places of a node's categories along a feature; return them as Ordered codes, and how
+    many categories there are."""
     subsets, table = way.table.subsets, way.table
     n, column = node.end - node.start, table.columns[feature]
     n_known, n_present = _tally(cuts, subsets, way, node, searched, column)

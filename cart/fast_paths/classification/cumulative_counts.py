@@ -25,7 +25,7 @@ BLOCK = 64  # cuts
 
 
 class PrefixCounts(NamedTuple):
-    """Prefix counts of the current entries: item i says what lies left of cut i, entry i included.
+    """Prefix counts of the current entries: item i is for cut i, which has entry i on its left.
 
     With two classes, `second` is used; with more, `power_left`, `power_right` and `bound`.
     """

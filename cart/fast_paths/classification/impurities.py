@@ -72,7 +72,7 @@ def write_shares(criterion, value, counts, weight):
 
 @inline_kernel
 def gain_of_squares(running, entries, first, last, weight, low_mask):
-    """Write gains: for each side of a cut, the sum of squared counts over its weight, added up."""
+    """Write as gains the sum, over both sides, of squared counts divided by the side's weight."""
     total = np.int32(weight)
     gain = running.gain[first:last]
     weights = running.weight[first:last]
@@ -202,8 +202,7 @@ class GiniCuts(NamedTuple):
 
 @like(GiniCuts)
 class EntropyCuts(NamedTuple):
-    """Entropy in bits. The gain of a cut is the decrease in weight times entropy, calculated from a
-    table of x log2 x."""
+    """Entropy in bits. Gains are decreases of weight times entropy, from a table of x log2 x."""
 
     table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
 

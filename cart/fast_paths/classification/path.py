@@ -1,7 +1,7 @@
 """Grow classification trees on whole class counts: the fast path for Gini impurity and entropy.
 
-Rows are packed (see `cart.fast_paths.classification.packed_rows`). The class counts of a node are
-found when its parent is divided, so the rows of a node that is not searched are never read.
+Rows are packed (see `cart.fast_paths.classification.packed_rows`). A node has its class counts from
+the division of its parent, so if it is not searched, its rows are not read again.
 """
 
 from itertools import starmap
@@ -67,8 +67,8 @@ CACHE_COPY_BYTES = (
 _CLASSES_MAX = 256
 _OUTPUTS_MAX, _JOINT_MAX = 6, 64  # with several outputs: their number, and that of joint classes
 _WEIGHT_MAX = 2**26  # its square is exact in double precision
-# For entropy, every thread keeps a table up to the weight of a tree, which may be so much in all,
-# or so much per row.
+# For entropy, each thread keeps a table with an item for each unit of a tree's weight: these limit
+# the weight, in all or per row, whichever allows more.
 _TABLE_MAX, _PER_ROW = 2**20, 8
 
 

@@ -115,10 +115,8 @@ def _codes_in(rows, column):
 
 
 class CountedPair(NamedTuple):
-    """Two of the four counts in the quarters of a number (see `packed_rows.quarter_of`).
-
-    They take 32 bits, and vectors hold twice as many numbers of 32 bits as of 64.
-    """
+    """Two of the four quarters of a number (see `packed_rows.quarter_of`), in 32 bits: a vector
+    holds twice as many of these."""
 
     of_rows: np.ndarray  # (_ROWS_MAX,) int32: of each row of a node
     left: np.ndarray  # (n_columns padded to whole vectors,) int32: sums over rows that go left
@@ -258,8 +256,8 @@ def _write_pairs(cuts, way, node, place_of_rows):
 
 @inline_kernel
 def _count_lanes(cuts, way, node, n_counts):
-    """Add up, for the cut of each column, the quarters of the rows that go left. For one or two
-    counts, the high pair is left out."""
+    """Add up, for each column's cut, the quarters of the rows that go left. With two counts or
+    fewer, only the low pair is used."""
     rows, drawn, low, high = way.tiers[node.tier], cuts.drawn, cuts.low, cuts.high
     words, shift, n = rows.words[node.start : node.end], way.layout.low_bits, node.end - node.start
     for block in range(rows.across.shape[0]):

@@ -49,7 +49,7 @@ def screen(node, keys, n, span, score, table, column, kept):
     -------
     n_kept : int
     shift : uint32
-        The bucket of a key is its distance from the lowest code's first key, shifted right by this.
+        Right shift that turns a key, less the key of the lowest code, into its bucket.
     """
     criterion, running, layout, counts, weight = node
     lowest, highest = span

@@ -149,7 +149,7 @@ def _gain_to_beat(score, searched):
 
 @inline_kernel
 def _score(searched, w, s):
-    """Score, as scikit-learn calculates it, of a cut with weight w, second class s on its left."""
+    """Score of a cut with these weights on its left, as scikit-learn calculates it."""
     criterion, running, layout, counts, weight = searched
     running.weight[0], running.second[0] = w, s
     return score_cut(criterion, running, running.levels, np.int64(0), counts, weight, layout)

@@ -43,7 +43,7 @@ class SparseCuts(NamedTuple):
 
     rows: np.ndarray  # (n_entries,) int32: as in the table, but in the order of the codes
     codes: np.ndarray  # (n_entries,) uint32
-    places: np.ndarray  # (n_rows,) int64: place of a row's word, above weight and class; -1: none
+    places: np.ndarray  # (n_rows,) int64: place of a row's word, above its weight and class; or -1
     moving: np.ndarray  # (n_rows,) int64: places of the words that move
     is_moving: np.ndarray  # (n_rows,) uint8: by place; 0 between divisions
     zeros: np.ndarray  # (n_classes,) int64: class counts of a node's zeros

@@ -1,1 +1,1 @@
-"""Squared error: by histograms of exact sums, or in the order of sorted rows."""
+"""Trees by sums of weights and targets: over histograms, or in scikit-learn's order of rows."""

@@ -287,8 +287,8 @@ def _judge_row(lanes, width, rows, i, table):
 
 @inline_kernel
 def left_of_cut_before(entries, i, rows, table, column):
-    """How many entries the previous cut has on its left, before the cut behind the i-th entry; 0 if
-    there is none."""
+    """How many entries lie left of the last cut before the one behind the i-th entry; 0 if there is
+    none."""
     n_left = i
     while n_left > rows.n_beside and not is_cut_after(entries, n_left - 1, table, column):
         n_left -= 1

@@ -102,11 +102,8 @@ class CategoryRows(NamedTuple):
 
 @kernel
 def _load_categories(rows, table, column, node):
-    """Do what `cart.fast_paths.regression.sorted_rows.load_feature` does, for categories.
-
-    If the node has several categories but no cut may part them, the lowest code returned is above
-    the highest.
-    """
+    """See `cart.fast_paths.regression.sorted_rows.load_feature`. If no cut may part the categories,
+    of which there are several, the lowest code returned is above the highest."""
     subsets, codes = rows.subsets, table.codes[column]
     at = first_of(rows.sorted, column, node.start, node.depth)
     n_known, n_present = _sum_by_category(subsets, codes, rows.samples, rows.targets, node)

@@ -14,8 +14,7 @@ weights of the classes there; sums are over the classes:
     Gini      a = 1         the decrease is  spread W / (w (W - w))
     entropy   a = 1 / T     it is at most    spread W**2 / (w (W - w) ln 2)
 
-since log x <= x - 1. A row changes the first two sums by one term each, however many classes there
-are.
+since log x <= x - 1. A row changes one term of both first sums, however many classes there are.
 """
 
 import math
@@ -41,7 +40,7 @@ from cart.splitting.class_criteria import share_times_log
 MOST = 64  # classes
 _CLASSES = UPPER + 1  # where the weights of the classes begin
 _LN2 = math.log(2.0)
-_LOGS = 64.0  # rounding may move scores with logarithms so many times as far as sums
+_LOGS = 64.0  # how much farther rounding may move scores with logarithms than sums
 
 
 class ClassWeightsCuts(NamedTuple):
@@ -209,11 +208,8 @@ def _add_up(samples, targets, start, end, sums):
 
 @kernel
 def _sum_left(self, samples, targets, n_left, node, weight):
-    """Return the weight left of a cut, and write that of each class to `left`.
-
-    Both are added up from the shorter side: over samples[:n_left], or as the node's less the other
-    samples, last one first.
-    """
+    """Return the weight left of a cut, and write that of each class to `left`; from the shorter
+    side: over samples[:n_left], or as the node's less the other samples, last one first."""
     n, left = samples.shape[0], self.left
     from_right = n_left > n - n_left
     first, step = (n - 1, -1) if from_right else (0, 1)

@@ -47,7 +47,7 @@ from cart.splitting.criterion import log2
 from cart.splitting.mean_criteria import NO_SUM, have_sums
 
 _LN2 = math.log(2.0)
-_N_KNOWN = 16  # how many targets have their terms of the deviance cached
+_N_KNOWN = 16  # terms of the deviance to cache
 
 
 @inline_kernel
@@ -182,9 +182,9 @@ _search_poisson = searching(_highest_by_poisson, is_settled=False)
 
 @kernel
 def _deviance(known, samples, targets, start, end, weight, total):
-    """Half the mean Poisson deviance of samples[start:end], of which these are the sums.
+    """Half the mean Poisson deviance of samples[start:end], which have these sums.
 
-    Targets that are counts have few distinct values: `known` caches these with their terms.
+    Counts take few distinct values: `known` caches values with their terms.
     """
     if total <= NO_SUM:
         return np.inf
@@ -254,7 +254,7 @@ class PoissonCuts(NamedTuple):
 
 
 def cuts_of(plan, y):
-    """The criterion of a plan, for these targets, as an instance of a class of this folder."""
+    """The criterion of a plan, for these targets, as the paths on sums know it."""
     if plan.n_outputs > 1:
         return SeveralMeansCuts.create(plan.n_outputs)
     if plan.criterion in (Gini, Entropy):

@@ -42,11 +42,8 @@ def sum_node(criterion, samples, targets, start, end, sums):
 
 @dispatch
 def sum_children(criterion, samples, targets, node, middle, sums):
-    """Write the sums of both children of a divided node; return its Halves.
-
-    The left child's sums go to the row of `sums` after the node's, the right child's to the node's
-    own row.
-    """
+    """Write the sums of both children of a divided node, and return its Halves. The left child's go
+    to the row of `sums` after the node's, the right child's to the node's own row."""
 
 
 @dispatch
@@ -56,16 +53,13 @@ def rest_of(criterion, weight, y):
 
 @dispatch
 def root_impurity(criterion, samples, targets, n, sums):
-    """Impurity of the root, with the samples [:n] and these sums."""
+    """Impurity of the root, which has samples[:n] and these sums."""
 
 
 @dispatch
 def halves_of(criterion, samples, targets, node, middle, left):
-    """The Halves of a divided node, from the sums (weight, total, rest, rest) of its left child.
-
-    The first three are added up from the shorter side, as in scikit-learn; the last is the rest
-    added up on the left side itself.
-    """
+    """The Halves of a divided node, from the sums (weight, total, rest, rest) of its left child:
+    three taken from the shorter side, as in scikit-learn; the last added up on the left itself."""
 
 
 @dispatch
@@ -91,10 +85,8 @@ def score_left(criterion, left, node):
 
 @dispatch
 def score_divided(criterion, samples, targets, n_left, sums):
-    """Weight and sum left of a cut, and its score.
-
-    The samples of the node are divided already: the first n_left go left. `sums` are the node's.
-    """
+    """Weight and sum left of a cut, and its score, for a node with these sums, of whose samples the
+    first n_left go left."""
 
 
 @dispatch
@@ -120,10 +112,8 @@ def begin_search(criterion, samples, targets, sums, node):
 
 @dispatch
 def grow_if_small(criterion, growth, table, scratch, node, height, n_nodes, limits):
-    """Grow the subtree of a node that is small, at this height of the stack.
-
-    Returns how many nodes the tree then has, or -1 if the node has to be grown as others are.
-    """
+    """Grow the subtree of a small node at this height of the stack, and return how many nodes the
+    tree then has; -1 if the node has to be grown like large ones."""
 
 
 # ------------------------------------------------------------------------------------ sums

@@ -117,7 +117,7 @@ def _fill_sparse(scratch, rows, codes, targets):
 
 @inline_kernel
 def _fill_dense(scratch, rows, codes, targets, n_codes):
-    """Do the same for so many rows that most codes occur: codes are marked afterwards."""
+    """Do the same for nodes in which most codes occur, which are marked afterwards."""
     sums, occupied = scratch.sums, scratch.occupied
     for i in range(rows.shape[0]):
         row = rows[i]

@@ -38,13 +38,10 @@ _N_BITS = 32
 
 
 class Ordered(NamedTuple):
-    """The rows of the current node in the order of their targets, numbered from 1 on.
-
-    Numbers 0 and n + 1 are ends without weight.
-    """
+    """The rows of the current node in the order of their targets, numbered from 1 on."""
 
     rank: np.ndarray  # (n_rows,) int64: the number of a row of the table
-    y: np.ndarray  # (n + 2,) float64: by number
+    y: np.ndarray  # (n + 2,) float64: by number; the ends, 0 and n + 1, have no weight
     weight: np.ndarray  # (n + 2,) float64
     present: np.ndarray  # (n + 2,) float64: weights of the rows of some set, 0 for all others
 
@@ -195,8 +192,8 @@ def _order_by_target(self, samples, targets, start, n):
 
 @kernel
 def _write_median(self, samples, start, end, sums):
-    """Write weight and median of samples[start:end] to `sums`; return the number of their lower
-    median. `_order_by_target` must have numbered them."""
+    """Write weight and median of samples[start:end], which have been numbered; return the number of
+    their lower median."""
     ordered = self.ordered
     lower, weight = _lower_median(self, samples, start, end)
     below, upper = 0.0, np.int64(ordered.y.shape[0])
@@ -245,10 +242,8 @@ def _search_feature(self, first, column, rows, table):
 
 @inline_kernel
 def _slack(self, rows):
-    """How far rounding may move the scores of two cuts apart.
-
-    Each time a row is added or removed, a sum is off by at most a unit of the largest sum.
-    """
+    """How far rounding may move the scores of two cuts apart: each row added or removed may put
+    each of their sums off by a unit of the largest sum."""
     return 64.0 * _UNIT * (np.float64(rows.n) + rows.weight + 8.0) * rows.weight * self.y_max
 
 
@@ -327,11 +322,10 @@ def _take_away(ordered, chain, number, side):
 
 @kernel
 def _settle(self, entries, column, rows, table, least):
-    """Find the best cut by scikit-learn's own sums, among those whose rounded score is at least
-    `least`.
+    """Find the best cut by scikit-learn's own sums, among those with scores of at least `least`.
 
-    Returns the last entry on its left and its score. The entry is -1 if the best cut of the
-    features before is not beaten.
+    Returns the last entry on its left, or -1 if it does not beat the features before; and its
+    score.
     """
     n, n_beside, weight = rows.n, rows.n_beside, self.left_weight
     best, top = -1, -np.inf

@@ -34,8 +34,8 @@ from cart.primitives.partition import goes_left, partition
 
 TOTAL, REST = 1, 2  # sums of a pending node, next to its WEIGHT
 LOWER, UPPER = 3, 4  # the bounds of its value (monotonic constraints)
-_FEW_STEPS = 16  # below so many samples, a sum takes the same number of steps for every cut
-FEW = 64  # as many samples have their sides in the bits of one word
+_FEW_STEPS = 16  # with fewer samples, a sum takes the same number of steps for every cut
+FEW = 64  # samples whose sides fit into the bits of one word
 
 
 class SwapScratch(NamedTuple):

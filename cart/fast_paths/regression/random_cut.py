@@ -133,8 +133,8 @@ def try_sides(division, way, node, samples, feature, sides):
 
 @dispatch
 def divide_at(division, way, node, samples, found):
-    """Bring a node's samples into the order left | right of the cut found. If that is a subset of
-    categories, list it."""
+    """Bring a node's samples into the order left | right of the cut found; list a subset, if it is
+    one."""
 
 
 class Exchanged(NamedTuple):
@@ -149,7 +149,7 @@ class Exchanged(NamedTuple):
     def divide_at(self, way, node, samples, found):
         rows, cut = way.tiers[node.tier], found.cut
         if cut.feature == found.last:
-            return  # they are divided so already
+            return  # the last trial divided them so
         column = way.table.columns[cut.feature]
         if _has_few(rows, node):
             exchange_few(MarkedSides(np.uint64(way.cuts.sides[column])), samples)

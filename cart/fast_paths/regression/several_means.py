@@ -23,7 +23,7 @@ PER_ROW = 1 + MOST
 
 
 def _score_of_means(left_weight, left, weight, total):
-    """Score of a cut as scikit-learn calculates it, from the sums left of it and in the node."""
+    """Score of a cut as scikit-learn calculates it."""
     a, b, c = left
     squares_left = a * a + b * b + c * c
     a, b, c = total[0] - a, total[1] - b, total[2] - c

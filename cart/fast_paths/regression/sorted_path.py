@@ -122,9 +122,8 @@ class SortedScratch(NamedTuple):
 def _search(scratch, growth, table, node, limits):
     """Draw features and search them.
 
-    Returns the best Cut, the number of constant features, and where the entries begin in whose
-    order scikit-learn leaves the samples: those of the last feature that varies; -1 if the samples
-    are in that order already.
+    Returns the best Cut, the number of constant features, and where the entries of the last feature
+    that varies begin, in whose order scikit-learn leaves the samples; -1 if they are in it already.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
     searched = _searched_rows(scratch, growth, node, limits)
@@ -410,8 +409,8 @@ class SortedPath(MeanPath):
         return super().accepts(weights, is_whole) and self._is_in_range(weights)
 
     def _is_in_range(self, weights):
-        """Whether gains and bounds of scores, in which there are cubes of sums and products of two
-        weights, neither overflow nor underflow."""
+        """Whether gains and bounds of scores, with cubes of sums and products of two weights,
+        neither overflow nor underflow."""
         heaviest = weights.sum(axis=-1).max()
         return heaviest > 1.0 / _LARGEST and self._y_max < _LARGEST / max(heaviest, 1.0)
 

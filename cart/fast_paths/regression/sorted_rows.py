@@ -34,7 +34,7 @@ from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.table.ranking import MISSING
 from cart.table.table import keeps_order, same_value
 
-N_PLACES = 8  # of so many features, entries can be held in order at the same time
+N_PLACES = 8  # features whose entries can be held in order at the same time
 _MARK = np.uint32(1 << 31)
 _PADDING = 16  # items behind each feature's entries, so that features do not share cache sets
 

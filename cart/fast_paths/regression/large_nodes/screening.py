@@ -79,8 +79,7 @@ def screen_feature(screen, rows, drawn, k, slack, table):
 
 @inline_kernel
 def _bound_blocks(screen, rows, drawn, k, table):
-    """Sum up the blocks and bound the gains of their cuts; return the best gain known so far,
-    that of cuts between blocks included.
+    """Sum up the blocks and bound the gains of their cuts; return the best gain so far.
 
     The gain of a cut with weight w and deviations from the mean s on its left is
     s**2 / (w (W - w)), a convex function: within a box it is highest at a corner.
@@ -157,7 +156,7 @@ def _search_block(screen, rows, drawn, k, b, last, table):
 
 @inline_kernel
 def _margin(rows, direction, left_weight, left_total):
-    """How far a cut is from breaking the limits in `rows`; `left_total` sums up deviations.
+    """How far a cut with these deviations on its left is from breaking the limits in `rows`.
 
     Negative if it breaks one; 0 if rounding may decide.
     """

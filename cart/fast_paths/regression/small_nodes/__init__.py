@@ -1,1 +1,1 @@
-"""Nodes of few rows: held in words, searched by vectors, grown to their leaves in one go."""
+"""Nodes of few rows: packed into words, searched with vectors, grown to their leaves in one go."""

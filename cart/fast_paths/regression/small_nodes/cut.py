@@ -154,13 +154,11 @@ def mark_small_node(small, column, cut, n):
 
 @inline_kernel
 def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack):
-    """Find the best cut along columns[:n_drawn], none of which is constant.
+    """Find the best cut along columns[:n_drawn], none of them constant, after `sort_small_node`.
 
-    `sort_small_node` must have been called. Of cuts with equal scores the one in the first column
-    is taken, then the leftmost. Every cut leaves more than `first` rows on each side.
-
-    Returns the position of its column in `columns`, and the place of the last row that goes left;
-    -1 for both if there is no cut.
+    A cut leaves more than `first` rows on each side. On equal scores the first column wins, then
+    the leftmost cut. Returns its column's position in `columns`, and the place of the last row that
+    goes left; -1 for both if there is no cut.
     """
     least = _least_gain(small, columns, n_drawn, n, first, slack)
     n_candidates = 0
@@ -215,11 +213,8 @@ def _least_gain(small, columns, n_drawn, n, first, slack):
 
 @inline_kernel
 def _score_cut(small, column, last, n, first, weight, total):
-    """scikit-learn's score of the cut behind row `last`.
-
-    scikit-learn continues the sums of the cut before, or takes them from the right if that takes
-    fewer rows.
-    """
+    """scikit-learn's score of the cut behind row `last`. Its sums continue those of the cut before,
+    or come from the right if that is shorter."""
     left_weight = 0.0
     left_sum = 0.0
     previous = 0  # rows left of the cut before

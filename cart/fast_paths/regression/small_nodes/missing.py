@@ -89,12 +89,8 @@ def turn_missing(small, samples, node, column, last):
 
 @inline_kernel
 def _write_gains(small, column, first, node, left, excess, of_all):
-    """Write the gains of the cuts that have more than the `first` missing rows on their left, as
-    `cart.fast_paths.regression.small_nodes.cut.sort_small_node` does.
-
-    `left` and `excess` are the weight and the sum of deviations of the missing rows, `of_all` is
-    the sum of deviations in the node.
-    """
+    """Write the gains of the cuts behind the `first` missing rows, which have weight `left` and sum
+    of deviations `excess`, as `cart.fast_paths.regression.small_nodes.cut.sort_small_node` does."""
     weight, place = np.int64(node.weight), np.int64(0)
     share = np.float64(of_all) / np.float64(weight)
     top = second = np.float32(-1.0)

@@ -64,7 +64,7 @@ class SmallNode(NamedTuple):
     unit: np.ndarray  # (1,) float64: deviations are rounded to multiples of it
     candidates: np.ndarray  # (2 * n_features,) int64: drawn features that may have the best cut
     n_max: int  # the most rows of a small node; 0 if no node counts as small
-    turned: int  # turned columns come so many columns later; 0 if no values are missing
+    turned: int  # a turned column's index less the column's; 0 if no values are missing
 
     @classmethod
     def create(cls, n_rows, n_columns, n_features, n_max=SMALL_NODE_MAX, has_missing=False):
