@@ -2,7 +2,7 @@
 
 A criterion sums up the entries of a node (keys, or the levels of a histogram) from the left and
 gives every cut a gain, in single precision and with vector instructions. Only the cuts that may be
-the best, given the error of their gain, are scored as in scikit-learn, to the bit.
+the best, given the error of their gain, are scored as in scikit-learn, bit for bit.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Search for the best cut along several features at once: a feature in each lane of a vector.
 
-Sums are taken from the left, row by row, as in scikit-learn, so that they agree to the bit. Each
+Sums are taken from the left, row by row, as in scikit-learn, so that they agree bit for bit. Each
 addition has to wait for the one before it. With several features side by side, their additions and
 divisions are done at the same time:
 

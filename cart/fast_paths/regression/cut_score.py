@@ -1,4 +1,4 @@
-"""The score of a cut by squared error, to the bit as in scikit-learn, and the protocol of criteria.
+"""The score of a cut by squared error, bit for bit as in scikit-learn; the protocol of criteria.
 
 The weight and target of a row are stored as a pair, so that one cache line has both:
 
@@ -91,7 +91,7 @@ def score_divided(criterion, samples, targets, n_left, sums):
 
 @dispatch
 def is_free_of_order(criterion):
-    """Are the sums of two rows the same in either order, to the bit?"""
+    """Are the sums of two rows the same in either order, bit for bit?"""
 
 
 @dispatch

@@ -13,8 +13,8 @@ removes one row after another. If weights are 1, the median moves to a neighbour
     before   0 <- 2 <- 3 <- 4 <- 7    unlinking 2 takes one step: 3 points to 0
 
 scikit-learn takes its sums from a Fenwick tree, so its errors are rounded differently. Only if two
-cuts are so close that rounding may decide (`_slack`) are its sums recalculated, to the bit. For the
-rows below the median, the tree adds up one partial sum for each bit set in the median's number:
+cuts are so close that rounding may decide (`_slack`) are its sums recalculated, bit for bit. For
+the rows below the median, the tree adds up one partial sum for each bit set in the median's number:
 over the rows whose number lacks that bit but has the same higher bits. If all sums are whole
 numbers, nothing is rounded.
 """
@@ -317,7 +317,7 @@ def _take_away(ordered, chain, number, side):
     return _Side(weight, total, median, below, sum_below)
 
 
-# -------------------------------------------------------------------------------- to the bit
+# ------------------------------------------------------------------------------- bit for bit
 
 
 @kernel
@@ -378,7 +378,7 @@ def _lower_median(self, rows, start, end):
 
 @kernel
 def _error_to_the_bit(self, rows, first, end, step, lower):
-    """The absolute error of rows[first:end:step], to the bit as in scikit-learn, which inserts the
+    """The absolute error of rows[first:end:step], bit for bit as in scikit-learn, which inserts the
     rows into a Fenwick tree in this order; `lower` is the number of their lower median."""
     ordered, sums = self.ordered, self.sums
     weight, below, upper = 0.0, 0.0, np.int64(ordered.y.shape[0])

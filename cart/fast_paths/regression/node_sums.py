@@ -1,4 +1,4 @@
-"""Divide a node's samples and sum up its children in scikit-learn's order, equal to the bit.
+"""Divide a node's samples and sum up its children in scikit-learn's order, bit for bit.
 
 Sums of floats depend on the order of the samples, so these are kept as scikit-learn's swaps leave
 them. Samples that go right (r) leave the left part, the first one first; samples that go left (l)
