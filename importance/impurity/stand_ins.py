@@ -241,6 +241,6 @@ def _sides_of(surrogates, split, values):
         here = np.flatnonzero(split == listing)
         at = np.searchsorted(listed >> 1, values[here]).clip(max=len(listed) - 1)
         is_listed = (listed[at] >> 1) == values[here]
-        side[here] = np.where(is_listed, listed[at] & 1, -1)
+        side[here] = np.where(is_listed, (listed[at] & 1).astype(np.int64), -1)
     side[np.isnan(values)] = -1
     return side
