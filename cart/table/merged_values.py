@@ -31,6 +31,9 @@ _MIN_ROWS = 1 << 16
 _VALUES_AT_ONCE, _LEAST_ROWS, _VALUES_TAKEN = 1 << 13, 16, 1 << 16
 # A warning is issued if more than this share of a column's distinct values merges.
 _SHARE = 0.01
+# Doubles that differ by less than this share, 64 units in the last place, count as one value that
+# rounding has split. Only so many rows of a column are checked for it.
+_ROUNDING, _ROWS_SEEN = 2.0**-46, 1 << 14
 # How many columns a warning names.
 _NAMED = 10
 
@@ -264,6 +267,20 @@ def _survive(values, axis=None, most=_WHOLE_MAX):
     return (values.astype(np.float32) == values).all(axis)
 
 
+def _share_beyond_rounding(X, j):
+    """Share of the merging neighbours in the first rows of column j that rounding did not split."""
+    if hasattr(X, "iloc"):
+        column = X.iloc[:_ROWS_SEEN, j].to_numpy(np.float64, na_value=np.nan)
+    elif issparse(X):
+        column = csc_matrix(X)[:_ROWS_SEEN, [j]].toarray()
+    else:
+        column = X[:_ROWS_SEEN, j].astype(np.float64)
+    values = np.unique(column)
+    merges = np.diff(values.astype(np.float32)) == 0
+    apart = np.diff(values)[merges] > _ROUNDING * np.abs(values[1:][merges])
+    return apart.mean() if merges.any() else 1.0
+
+
 def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
     """Warn of columns of which many distinct values are equal in single or double precision.
 
@@ -283,11 +300,18 @@ def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
     -----
     UserWarning
         If more than 1 % of the distinct values of a column merge, or any integers or dates.
+        Values that only rounding keeps apart in double precision do not count.
     """
     if not n_merged.any():
         return
     is_whole = np.array([kind in _WHOLE for kind in kinds_of(X)])
-    bad = np.flatnonzero(n_merged > np.where(is_whole, 0.0, _SHARE * (n_merged + n_levels)))
+    limit = np.where(is_whole, 0.0, _SHARE * (n_merged + n_levels))
+    table = X if issparse(X) or hasattr(X, "iloc") else np.asarray(X)
+    bad = [
+        j
+        for j in np.flatnonzero(n_merged > limit)
+        if is_whole[j] or n_merged[j] * _share_beyond_rounding(table, j) > limit[j]
+    ]
     if len(bad) == 0:
         return
     listed = ", ".join(
