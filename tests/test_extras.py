@@ -189,6 +189,52 @@ def test_eli5_and_skops_read_what_the_bridge_gives(model, data):
     np.testing.assert_array_equal(outputs(kept, data[0]), outputs(model, data[0]))
 
 
+def variances(package, forest):
+    return package.random_forest_error(forest, (200, 5), X_MANY[:30], calibrate=False)
+
+
+def contributions(package, forest):
+    return np.concatenate([part.ravel() for part in package.predict(forest, X_MANY[:30])])
+
+
+def code(package, forest):
+    written = {}
+    exec(package.export_to_python(forest), written)
+    return [written["score"](row) for row in X_MANY[:30].tolist()]
+
+
+@pytest.mark.filterwarnings("ignore")  # of the packages
+@pytest.mark.parametrize(
+    ("package", "program", "name"),
+    [
+        ("forestci", variances, "RandomForestRegressor"), ("m2cgen", code, "ExtraTreesRegressor"),
+        ("treeinterpreter.treeinterpreter", contributions, "RandomForestClassifier"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_packages_that_know_forests_say_the_same_of_what_the_bridge_gives(package, program, name):
+    package = pytest.importorskip(package, reason=f"{package} is not installed")
+    ours, peer = (
+        getattr(module, name)(20, random_state=0).fit(X_MANY, Y_MANY)
+        for module in (forest, sklearn.ensemble)
+    )
+    expected = program(package, peer)
+    np.testing.assert_allclose(program(package, to_sklearn(ours)), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the package
+def test_forestci_needs_the_draws_of_ours():
+    """Without them it takes every row for one that no tree has seen."""
+    package = pytest.importorskip("forestci", reason="forestci is not installed")
+    ours = forest.RandomForestRegressor(20, random_state=0).fit(X_MANY, Y_MANY)
+    draws = [np.bincount(rows, minlength=200) for rows in ours.estimators_samples_]
+    shape = X_MANY.shape, X_MANY[:30]
+    found = package.random_forest_error(ours, *shape, inbag=np.stack(draws, 1), calibrate=False)
+    np.testing.assert_allclose(found, variances(package, to_sklearn(ours)))
+    assert np.abs(found).max() > 0.1
+    assert np.abs(variances(package, ours)).max() < 1e-20
+
+
 def test_permutation_importance_takes_ours_as_they_are():
     model = IRIS_TREE.fit(*IRIS)
     ask = {"n_repeats": 2, "random_state": 0}
@@ -213,6 +259,10 @@ def refused_by(tool, model, X, y):
     elif tool == "skops":
         files = pytest.importorskip("skops.io")
         files.loads(files.dumps(model))
+    elif tool == "treeinterpreter":
+        pytest.importorskip("treeinterpreter.treeinterpreter").predict(model, X)
+    elif tool == "m2cgen":
+        pytest.importorskip("m2cgen").export_to_python(model)
     else:
         names = [*"abcdefghij"[: X.shape[1]]]
         require("dtreeviz").model(model, X, y, feature_names=names, target_name="y")
@@ -227,6 +277,8 @@ def refused_by(tool, model, X, y):
         ("dtreeviz", "Tree model must be in"),
         ("eli5", "is not supported"),
         ("skops", "Untrusted types found in the file"),
+        ("treeinterpreter", "Wrong model type"),
+        ("m2cgen", "is not supported"),
     ],
 )
 def test_what_tools_say_of_ours_stands_on_the_page(tool, words):
