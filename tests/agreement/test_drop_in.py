@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 import cart
 import forest
-from cart.interop.bridge import from_sklearn
+from cart.interop.bridge import from_sklearn, to_sklearn
 from tests.agreement.same import assert_same_tree
 
 X, Y = load_iris(return_X_y=True)
@@ -230,3 +230,28 @@ def test_the_logarithm_of_no_share_is_silent(name):
         found = ours.fit(X, Y).predict_log_proba(X)
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         np.testing.assert_array_equal(found, theirs.fit(X, Y).predict_log_proba(X))
+
+
+def test_the_bridge_gives_the_state_of_a_tree_in_scikit_learns_records():
+    """Public code reads `tree_.__getstate__()["nodes"]` and `["values"]`; our state is another."""
+    ours, theirs = (
+        home.DecisionTreeClassifier(random_state=0).fit(X, Y) for home in (cart, sklearn.tree)
+    )
+    assert "nodes" not in ours.tree_.__getstate__()
+    found, expected = to_sklearn(ours).tree_.__getstate__(), theirs.tree_.__getstate__()
+    assert found.keys() == expected.keys()
+    for name in expected["nodes"].dtype.names:
+        np.testing.assert_array_equal(found["nodes"][name], expected["nodes"][name])
+    np.testing.assert_array_equal(found["values"], expected["values"])
+
+
+def test_counts_of_a_tree_are_integers_of_python_and_its_paths_short_ones():
+    ours, theirs = (
+        home.DecisionTreeClassifier(random_state=0).fit(X, Y) for home in (cart, sklearn.tree)
+    )
+    for model, kind, dtype in ((ours, int, np.int32), (theirs, np.int64, np.int64)):
+        counts = model.n_classes_, model.tree_.n_leaves, model.get_n_leaves()
+        assert {type(count) for count in counts} == {kind}
+        assert model.decision_path(X).indices.dtype == dtype
+    found = sklearn.ensemble.RandomForestClassifier(2).fit(X, Y).decision_path(X)[0]
+    assert found.indices.dtype == np.int32  # theirs, too
