@@ -315,6 +315,11 @@ def refuse_missing(estimator, X):
     ValueError
     """
     if issparse(X):
+        if np.isnan(X.data).any():
+            raise ValueError(
+                "Input X contains NaN: missing values are taken in dense tables only, as "
+                "X.toarray() is."
+            )
         assert_all_finite(X, input_name="X")
     if issparse(X) or not _refuses_missing(estimator):
         return

@@ -245,6 +245,20 @@ def test_the_bridge_gives_the_state_of_a_tree_in_scikit_learns_records():
     np.testing.assert_array_equal(found["values"], expected["values"])
 
 
+def test_a_tree_is_pruned_by_hand_behind_the_bridge():
+    """The recipe of public code, which writes leaves into `tree_.children_left` and `_right`."""
+    ours, theirs = (
+        home.DecisionTreeClassifier(random_state=0).fit(X, Y) for home in (cart, sklearn.tree)
+    )
+    with pytest.raises(ValueError, match="read-only"):
+        ours.tree_.children_left[2] = -1
+    peer = to_sklearn(ours)
+    for tree in (peer.tree_, theirs.tree_):
+        tree.children_left[2] = tree.children_right[2] = -1
+    np.testing.assert_array_equal(peer.predict_proba(X), theirs.predict_proba(X))
+    assert not np.array_equal(peer.predict_proba(X), ours.predict_proba(X))
+
+
 def test_counts_of_a_tree_are_integers_of_python_and_its_paths_short_ones():
     ours, theirs = (
         home.DecisionTreeClassifier(random_state=0).fit(X, Y) for home in (cart, sklearn.tree)
