@@ -235,6 +235,21 @@ def test_forestci_needs_the_draws_of_ours():
     assert np.abs(variances(package, ours)).max() < 1e-20
 
 
+@pytest.mark.filterwarnings("ignore")  # of the package
+def test_ngboost_predicts_the_same_with_ours_and_has_no_importances():
+    package = pytest.importorskip("ngboost", reason="ngboost is not installed")
+    ours, theirs = (
+        package.NGBRegressor(
+            Base=module.DecisionTreeRegressor(max_depth=3, random_state=0), n_estimators=10,
+            random_state=0, verbose=False,
+        ).fit(*DIABETES)
+        for module in (cart, sklearn.tree)
+    )  # fmt: skip
+    np.testing.assert_allclose(ours.predict(DIABETES[0]), theirs.predict(DIABETES[0]), rtol=1e-9)
+    assert ours.feature_importances_ is None
+    assert theirs.feature_importances_.shape == (2, 10)
+
+
 def test_permutation_importance_takes_ours_as_they_are():
     model = IRIS_TREE.fit(*IRIS)
     ask = {"n_repeats": 2, "random_state": 0}
@@ -354,6 +369,17 @@ def kept(package, forest):
     return package.loads(data, trusted=names).predict_proba(X_MANY)
 
 
+def thresholds(package, forest):
+    groups = {"sensitive_features": X_MANY[:, 0] > 0}
+    model = package.ThresholdOptimizer(estimator=clone(forest), predict_method="predict_proba")
+    return model.fit(X_MANY, Y_MANY > 0, **groups).predict(X_MANY, random_state=0, **groups)
+
+
+def labels(package, forest):
+    model = package.BinaryRelevance(clone(forest))
+    return model.fit(X_MANY, np.c_[Y_MANY > 0, Y_MANY > 1].astype(int)).predict(X_MANY).toarray()
+
+
 def table_pipeline(package, forest):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(X_MANY, columns=[*"abcde"]).assign(name=np.array([*"xyz"])[Y_MANY])
@@ -375,6 +401,7 @@ def blockwise(package, forest):
         ("feature_engine.selection", elimination), ("lime.lime_tabular", local_surrogate),
         ("eli5.sklearn", shuffled_importance), ("optuna", tuned), ("skops.io", kept),
         ("skrub", table_pipeline), ("dask_ml.wrappers", blockwise),
+        ("fairlearn.postprocessing", thresholds), ("skmultilearn.problem_transform", labels),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
