@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 import cart
@@ -32,6 +32,27 @@ GIVEN = [
 def test_these_are_all_trees_and_forests():
     assert {"DecisionTreeClassifier", "RandomForestRegressor"} <= {k.__name__ for k in ESTIMATORS}
     assert len(ESTIMATORS) == 10  # four trees, two pruned ones, four forests
+
+
+@pytest.mark.parametrize("estimators", ESTIMATORS)
+def test_names_of_parameters_are_read_once(estimators, monkeypatch):
+    """Also by what inherits from an estimator, and anew where a constructor is replaced."""
+
+    class Own(estimators):
+        def __init__(self, mine=1):
+            self.mine = mine
+
+    names = BaseEstimator._get_param_names.__func__(estimators)
+    assert estimators._get_param_names() == names
+    assert Own._get_param_names() == ["mine"]
+    estimators._get_param_names().clear()  # a list of its own
+    with monkeypatch.context() as patch:
+        patch.setattr("inspect.signature", None)
+        assert estimators._get_param_names() == names
+        assert sorted(estimators().get_params(deep=False)) == names
+        assert clone(Own(mine=2)).mine == 2
+    Own.__init__ = lambda self, other=2: None
+    assert Own._get_param_names() == ["other"]
 
 
 @pytest.mark.parametrize("estimators", ESTIMATORS)
