@@ -67,7 +67,7 @@ def _files(args: Namespace, *names: str) -> list[Path]:
 def _require_place(path: Path, read: list[Path]) -> None:
     """Refuse, before any work is done, an output that cannot be written or is an input too."""
     if path.resolve() in [each.resolve() for each in read]:
-        raise UserError(f"{path} would be written over what is read; name another file.")
+        raise UserError(f"{path} is an input file and would be overwritten; name another.")
     if path.is_dir():
         raise UserError(f"cannot write {path}: it is a folder.")
     if not path.parent.is_dir():
@@ -88,9 +88,9 @@ def _try_place(path: Path, is_replaced: bool) -> None:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="cartwood",
-        description="Which columns of a table matter, how well a forest predicts from them, "
-        "and predictions: for CSV and Parquet files.",
-        epilog="cartwood COMMAND --help has examples.",
+        description="For tables in CSV and Parquet files: find out which columns matter and how "
+        "well a forest predicts from them, and predict new rows.",
+        epilog="cartwood COMMAND --help shows examples.",
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
@@ -110,7 +110,7 @@ class _Version(Action):
     """Print the version, and which compiled kernels came with it."""
 
     def __init__(self, option_strings, dest):
-        words = "print the version, and what compiled kernels came with it"
+        words = "print the version, and which compiled kernels came with it"
         super().__init__(option_strings, dest, nargs=0, help=words)
 
     def __call__(self, parser, *_):

@@ -39,7 +39,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         cells = (f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
         print("  ".join((f"{first:<{widths[0]}}", *cells)).rstrip())
     if n_left_out:
-        say(f"{n_left_out:,} more are on the page")
+        say(f"{n_left_out:,} more rows are on the page")
 
 
 def _shortened(name, width):
@@ -80,14 +80,14 @@ def require(module: str, extra: str) -> Any:
 
 
 def nearest(name: str, known: Iterable[Any]) -> str:
-    """A hint for an unknown name: "did you mean a, b?", or else the known names."""
+    """A hint for an unknown column: "did you mean a, b?", or else the known names."""
     names = [str(each) for each in known]
     folded = {each.casefold(): each for each in names}
     found = get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     if found:
         return f"did you mean {', '.join(folded[each] for each in found)}?"
     some = ", ".join(names[:20])
-    return f"there are {some}" + (f" and {len(names) - 20} more." if len(names) > 20 else ".")
+    return f"the columns are {some}" + (f" and {len(names) - 20} more." if len(names) > 20 else ".")
 
 
 def counted(n: int, what: str) -> str:

@@ -12,7 +12,7 @@ from cartwood import interop, page
 from cartwood.commands import fitting, judging
 from cartwood.terminal import Steps, UserError, counted, print_table, say
 
-HELP = "Cartwood's forest beside scikit-learn's: scores, times and importances"
+HELP = "compare Cartwood's forest with scikit-learn's: scores, times and importances"
 EXAMPLES = (
     "cartwood compare houses.csv --target price",
     "cartwood compare houses.csv --target price --no-permutation   # scikit-learn's takes longest",
@@ -55,12 +55,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     fitting.add_arguments(parser)
     parser.add_argument(
         "--exact", action="store_true",
-        help=f"judge our trees on all rows out of bag, not on {judging.MAX_ROWS:,} drawn of them",
+        help=f"judge Cartwood's trees on all out-of-bag rows, not on {judging.MAX_ROWS:,} of them",
     )  # fmt: skip
     parser.add_argument(
-        "--no-permutation", action="store_true", help="leave permutation importances out"
+        "--no-permutation", action="store_true", help="leave out permutation importances"
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the page (compare-TABLE.html)")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="where to write the page (compare-TABLE.html)"
+    )
 
 
 def run(args: Namespace) -> None:
@@ -85,7 +87,7 @@ def _refuse_too_large(X):
     largest = X.select_dtypes("number").abs().max()
     for name in largest.index[largest > np.finfo(np.float32).max][:1]:
         raise UserError(
-            f"column {name!r} has numbers above 3.4e38, more than scikit-learn's forest takes; "
+            f"column {name!r} has numbers above 3.4e38, which scikit-learn's forest refuses; "
             f'--drop "{name}" leaves it out.'
         )
 
@@ -113,7 +115,7 @@ def _measure_ours(training, split, args):
     with Steps("permuting columns out of bag, Cartwood", len(model.estimators_)) as step:
         result = oob_permutation(model, X, y, max_rows=n, n_jobs=args.n_jobs, callback=step)
     if result.max_rows is not None:
-        say(f"{judging.drawn(result)}; --exact takes all")
+        say(f"{judging.drawn(result)}; --exact uses all")
     return side._replace(permutation=result.values, error=result.standard_error)
 
 
@@ -124,11 +126,11 @@ def _measure_peer(training, split, ours, args):
     X, X_test, y, y_test = split
     categorical = training.recipe.categorical
     if categorical:
-        say(f"scikit-learn needs numbers: codes for {', '.join(categorical)}, on its side only")
+        say(f"scikit-learn needs numbers: its forest gets codes for {', '.join(categorical)}")
     numbers = interop.encode(X, categorical, X)
     X_test = interop.encode(X_test, categorical, X)
     peer = interop.peer_of(ours)
-    about = f" (about {_estimate(peer, numbers, y, args.n_jobs):.0f} s, by its first trees)"
+    about = f" (about {_estimate(peer, numbers, y, args.n_jobs):.0f} s, judging by its first trees)"
     side = _fit("scikit-learn", peer, numbers, X_test, y, y_test, about)
     side = side._replace(mdi=peer.feature_importances_)
     if args.no_permutation:
@@ -192,9 +194,9 @@ def finding(ours: Side, peer: Side, training: fitting.Training, n_test: int) -> 
     score = "R²" if judging.is_regression(training) else "accuracy"
     agreement = _agreement(ours, peer, training.X.columns)
     return (
-        f"On {training.name} Cartwood fits in {page.seconds(ours.seconds_fit)} where scikit-learn "
-        f"takes {page.seconds(peer.seconds_fit)}, with {score} {ours.score:.3f} and "
-        f"{peer.score:.3f} on {n_test:,} held-out rows; {agreement}."
+        f"On {training.name}, Cartwood fits in {page.seconds(ours.seconds_fit)} and scikit-learn "
+        f"in {page.seconds(peer.seconds_fit)}; on {n_test:,} held-out rows their {score} is "
+        f"{ours.score:.3f} and {peer.score:.3f}; {agreement}."
     )
 
 
@@ -206,11 +208,14 @@ def _agreement(ours, peer, columns):
         error = 0.0 if side.error is None else side.error[j]
         is_clear = _leading(side)[j] > judging.CLEAR * error
         if side.is_useless or not is_clear:
-            return f"what matters most is not known, as {side.name}'s forest does not tell"
+            why = "forest predicts no better than a constant"
+            if not side.is_useless:
+                why = "largest importance is not clearly above 0"
+            return f"which column matters most is unknown, because {side.name}'s {why}"
     by = "MDI" if ours.permutation is None else "permutation"
     if names[0] == names[1]:
-        return f"by {by} {names[0]} comes first in both"
-    return f"by {by} {names[0]} comes first in Cartwood's forest, {names[1]} in scikit-learn's"
+        return f"by {by}, {names[0]} comes first in both"
+    return f"by {by}, {names[0]} comes first in Cartwood's forest, {names[1]} in scikit-learn's"
 
 
 def _leading(side):
@@ -243,13 +248,16 @@ def _blocks(ours, peer, training) -> Iterator[str]:
             ("fit", *(page.seconds(s.seconds_fit) for s in (ours, peer))),
             ("predict the held-out rows", *(page.seconds(s.seconds_predict) for s in (ours, peer))),
         ],
-        "One run of each; Cartwood's kernels are compiled before. Where columns hold categories, "
-        "scikit-learn's side has codes for them, and the models differ.",
+        "Each was run once; Cartwood's kernels were compiled before. Where columns hold "
+        "categories, scikit-learn's forest gets codes for them, so the models differ.",
     )
     for title, attribute, unit in (
-        ("Permutation", "permutation", "± one standard error over data, or over permutations"),
+        (
+            "Permutation", "permutation",
+            "± one standard error, over data for Cartwood and over permutations for scikit-learn",
+        ),
         ("Mean decrease in impurity", "mdi", "shares, which sum to 1"),
-    ):
+    ):  # fmt: skip
         if getattr(ours, attribute) is None:
             continue
         for side in (ours, peer):

@@ -6,7 +6,7 @@ from pathlib import Path
 from cartwood.commands import fitting, saved
 from cartwood.terminal import say
 
-HELP = "fit a forest to a table and keep it in a file"
+HELP = "fit a forest to a table and save it to a file"
 EXAMPLES = (
     "cartwood fit houses.csv --target price --save houses.safetensors",
     "cartwood fit flights.parquet --target late --trees 500 --save late.model",
@@ -18,11 +18,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     fitting.add_arguments(parser)
     fitting.add_groups(parser)
     for kind, are in (
-        ("surrogates", "that stand in for it"), ("competitors", "that were nearly as good")
+        ("surrogates", "that can stand in for it"), ("competitors", "that were nearly as good")
     ):  # fmt: skip
-        words = f"beside every split keep N splits of other columns {are}, for `cartwood show` (0)"
+        words = f"with every split keep N on other columns {are}, for `cartwood show` (0)"
         parser.add_argument(f"--{kind}", type=fitting.positive, default=0, metavar="N", help=words)
-    parser.add_argument("--save", type=Path, required=True, metavar="FILE", help="where to keep it")
+    parser.add_argument("--save", type=Path, required=True, metavar="FILE", help="where to save it")
 
 
 def run(args: Namespace) -> None:

@@ -52,11 +52,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for the table, and for how a forest is grown on it."""
     add = parser.add_argument
     add("data", type=Path, metavar="FILE", help="a .csv or .parquet file")
-    add("--target", required=True, metavar="COLUMN", help="what to predict")
-    add("--task", choices=KINDS, help="by default decided by the target's values")
-    more = "leave a column out; may be repeated"
+    add("--target", required=True, metavar="COLUMN", help="column to predict")
+    add("--task", choices=KINDS, help="the target's values decide by default")
+    more = "leave out a column; may be repeated"
     add("--drop", action="append", default=[], metavar="COLUMN", help=more)
-    add("--trees", type=positive, default=100, metavar="N", help="trees of the forest (100)")
+    add("--trees", type=positive, default=100, metavar="N", help="number of trees (100)")
     add("--seed", type=seed, default=0, metavar="N", help="the same seed gives the same forest (0)")
     add("--n-jobs", type=positive, default=os.cpu_count(), metavar="N", help="threads (all)")
 
@@ -65,8 +65,8 @@ def add_groups(parser: ArgumentParser) -> None:
     """Add the argument that says which rows belong together."""
     parser.add_argument(
         "--groups", metavar="COLUMN",
-        help="rows that share its value, such as those of one patient or day, are out of bag "
-        "together: judged by trees that know none of them; the column itself is left out",
+        help="rows with the same value, such as those of one patient or day, are out of bag "
+        "together: trees that have seen none of them judge them; the column itself is left out",
     )  # fmt: skip
 
 
@@ -103,20 +103,21 @@ def load(args: Namespace) -> Training:
         if name not in frame.columns:
             hint = nearest(name, frame.columns)
             if frame.shape[1] == 1:
-                hint += " Names are parted by commas, semicolons, tabs or |."
+                hint += " Column names must be separated by commas, semicolons, tabs or |."
             raise UserError(f"{args.data} has no column {name!r}; {hint}")
     if args.target in left_out:
         what = "drop" if args.target in args.drop else "groups"
-        raise UserError(f"--{what} {args.target} would leave nothing to predict: it is the target.")
+        raise UserError(f"--{what} {args.target}: this is the target, which cannot be left out.")
     table, target = frame, frame[args.target]
     task = Task.of(target, args.task)
     groups = _groups_of(frame.loc[task.has_target, grouped_by]) if grouped_by else None
     frame = frame.loc[task.has_target].drop(columns=[args.target, *left_out])
+    n_dropped = np.count_nonzero(~task.has_target)
     if len(frame) < MIN_ROWS:
-        raise UserError(f"{args.data} has {len(frame)} rows; at least {MIN_ROWS} are needed.")
+        rows = counted(len(frame), "row") + (f" with {args.target}" if n_dropped else "")
+        raise UserError(f"{args.data} has {rows}; at least {MIN_ROWS} are needed.")
     recipe = Recipe.of(frame)
     X = recipe.apply(frame)
-    n_dropped = np.count_nonzero(~task.has_target)
     dropped = f" ({n_dropped:,} more have no {args.target} and are left out)" if n_dropped else ""
     say(f"{args.data.name}: {len(X):,} rows{dropped}; {recipe.in_words(X)}")
     points = doubts_on_points(args.data, table[[args.target, *frame.columns]])
@@ -132,20 +133,21 @@ def _groups_of(column):
     n_missing = np.count_nonzero(groups < 0)
     if n_missing:
         raise UserError(
-            f"{counted(n_missing, 'row')} without {column.name!r}, by which rows are grouped; fill "
-            "it in, or take them out."
+            f"--groups {column.name}: the column is empty in {counted(n_missing, 'row')}; fill in "
+            "these cells, or remove the rows."
         )
     if len(names) < MIN_ROWS:
         raise UserError(
-            f"the column {column.name!r} makes {counted(len(names), 'group')} of the rows; at "
-            f"least {MIN_ROWS} are needed, some in bag and some out."
+            f"--groups {column.name}: the column divides the rows into "
+            f"{counted(len(names), 'group')}; at least {MIN_ROWS} are needed, so that some are in "
+            "bag and some out."
         )
     if len(names) == len(column):
         raise UserError(
-            f"every row has its own {column.name!r}, which groups none; take a column that rows "
-            "share, such as the day of a time."
+            f"--groups {column.name}: every row has a value of its own, so the column does not "
+            "group rows; use one that rows share, such as the day instead of the time."
         )
-    say(f"rows are in or out of bag by {column.name}, in {len(names):,} groups")
+    say(f"rows with the same {column.name} are in or out of bag together: {len(names):,} groups")
     return groups
 
 
@@ -162,7 +164,7 @@ def new_forest(training: Training, args: Namespace, **parameters: Any) -> Any:
         is_grouped = training.groups is not None  # then a number would count groups
         parameters["max_samples"] = MOST_ROWS / len(training.X) if is_grouped else MOST_ROWS
         about = "about " if is_grouped else ""
-        say(f"every tree is grown on {about}{MOST_ROWS:,} of the rows, drawn anew")
+        say(f"every tree is grown on its own draw of {about}{MOST_ROWS:,} rows")
     return getattr(forest, f"RandomForest{kind}")(
         args.trees, oob_score=True, random_state=args.seed, n_jobs=args.n_jobs,
         categorical_features=training.recipe.categorical or None, **parameters,
@@ -191,10 +193,10 @@ def quality(model: Any, training: Training) -> str:
     """One phrase on how well the forest predicts out-of-bag rows."""
     score = model.oob_score_
     if training.task.kind == "regression":
-        return f"out of bag the forest explains {score:z.1%} of the variance of {training.target}"
+        return f"out of bag, the forest explains {score:z.1%} of the variance of {training.target}"
     return (
-        f"out of bag the forest is right in {score:.1%} of the rows, where always saying the most "
-        f"frequent class would be in {_largest_share(training.task.y):.1%}"
+        f"out of bag, the forest is right in {score:.1%} of the rows, while always predicting the "
+        f"most frequent class would be right in {_largest_share(training.task.y):.1%}"
     )
 
 

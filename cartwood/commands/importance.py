@@ -11,7 +11,7 @@ from cartwood import page
 from cartwood.commands import fitting, judging
 from cartwood.terminal import Steps, print_table, say
 
-HELP = "which columns matter for a target, with uncertainties: a table and a page"
+HELP = "show which columns matter for a target, with uncertainties, as a table and a page"
 EXAMPLES = (
     "cartwood importance houses.csv --target price",
     "cartwood importance flights.parquet --target delay --drop flight_id --output delay.html",
@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     fitting.add_groups(parser)
     judging.add_arguments(parser)
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="the page (importance-TABLE.html)"
+        "--output", type=Path, metavar="FILE", help="where to write it (importance-TABLE.html)"
     )
 
 
@@ -57,7 +57,7 @@ def _blocks(
     result = comparison.results["oob_permutation"]
     shown = leading(result.values, TOP, comparison.named)[::-1]
     n_columns, n_trees = len(result.values), len(model.estimators_)
-    score = "R² out of bag" if judging.is_regression(training) else "right out of bag"
+    score = "R² out of bag" if judging.is_regression(training) else "accuracy out of bag"
     yield page.facts([
         (f"{len(training.X):,}", "rows"), (f"{n_columns}", "columns"),
         (f"{n_trees}", "trees" if n_trees > 1 else "tree"), (f"{model.oob_score_:z.3f}", score),
@@ -73,14 +73,14 @@ def _blocks(
         f"lines: ± one standard error {result.uncertainty}."
     )
     if comparison.warnings:
-        yield page.heading("What to mind")
+        yield page.heading("Caveats")
         yield page.listing(comparison.warnings)
     yield page.heading("All measures")
     columns, rows = judging.table(comparison)
     yield page.table(columns, rows, judging.legend(comparison))
     if has_pictures:
         yield from _pictures(comparison)
-    yield page.heading("What was done to the columns")
+    yield page.heading("How the columns were prepared")
     yield f"<p>{escape(training.recipe.in_words(training.X))}.</p>"
     if training.doubts:
         yield page.listing(training.doubts)
@@ -100,7 +100,7 @@ def _pictures(comparison: Any) -> Iterator[str]:
         "Ranks by every measure; crossings are disagreements.": ranks,
     }
     if comparison.jointly is not None:
-        drawings["Columns that go together share their importance."] = comparison.plot_clusters
+        drawings["Correlated columns share their importance."] = comparison.plot_clusters
     if "mean_absolute_shap_oob" in results:
         shap = partial(results["mean_absolute_shap_oob"].plot, **some)
         drawings["Mean |SHAP| by trees that have not seen the row."] = shap

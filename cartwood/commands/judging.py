@@ -23,7 +23,7 @@ PHASES = {
     "oob_permutation": "permuting columns out of bag",
     "unbiased_mdi": "judging splits out of bag",
     "drop_column": "growing the forest again without each column",
-    "jointly": "permuting columns that go together",
+    "jointly": "permuting correlated columns together",
     "mean_absolute_shap": "explaining rows (SHAP)",
     "mean_absolute_shap_oob": "explaining rows out of bag (SHAP)",
 }
@@ -35,15 +35,15 @@ MANY = 20  # distinct values from which on a column may say whom rows belong to
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for further measures, and for the number of rows that judge trees."""
     add = parser.add_argument
-    add("--refits", action="store_true", help="also drop-column importance: a forest per column")
-    add("--shap", action="store_true", help="also mean |SHAP|, on all trees and out of bag")
+    add("--refits", action="store_true", help="also drop-column importance: a refit per column")
+    add("--shap", action="store_true", help="also mean |SHAP|, by all trees and out of bag")
     add(
         "--exact", action="store_true",
-        help=f"judge each tree on all its rows out of bag, not on {MAX_ROWS:,} drawn of them",
+        help=f"judge each tree on all its out-of-bag rows, not on {MAX_ROWS:,} of them",
     )  # fmt: skip
     add(
         "--without", action="append", default=[], choices=(*PARTS, "pictures"), metavar="PART",
-        help=f"leave a part out: {', '.join(PARTS)} or pictures; may be repeated",
+        help=f"leave out a part: {', '.join(PARTS)} or pictures; may be repeated",
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
     if not args.refits:
         say("drop-column importance is left out: it needs a forest per column (--refits)")
     elif training.X.shape[1] == 1:
-        say("drop-column importance is left out: without the only column none is left to fit")
+        say("drop-column importance is left out: the table has only one column")
     else:
         names.append("drop_column")
     for name in args.without:
@@ -71,14 +71,14 @@ def judge(model: Any, training: Training, args: Namespace) -> Any:
         )  # fmt: skip
     how = drawn(comparison.results["oob_permutation"])
     if how:
-        say(f"{how}; --exact takes all")
+        say(f"{how}; --exact uses all")
     return comparison
 
 
 def drawn(result: Any) -> str:
     """A phrase on how many rows judged each tree, if these were drawn; else empty."""
     n = result.max_rows
-    return "" if n is None else f"each tree is judged on {n:,} rows out of bag, drawn at random"
+    return "" if n is None else f"each tree is judged on {n:,} out-of-bag rows, drawn at random"
 
 
 def ordered(result: Any) -> np.ndarray:
@@ -110,7 +110,7 @@ def legend(comparison: Any) -> str:
     ]
     how = drawn(comparison.results["oob_permutation"])
     if how:
-        lines.append(f"permutation: {how}; what the draw changes is in its standard error.")
+        lines.append(f"permutation: {how}; the standard error includes the effect of the draw.")
     return "\n".join(lines)
 
 
@@ -134,19 +134,19 @@ def finding(model: Any, training: Training, comparison: Any) -> str:
             return f"The forest finds nothing in this table that predicts {target}: {quality}."
         than = "its mean" if is_regression(training) else "the shares of its classes"
         return (
-            f"The forest as a whole says no more of {training.target} than {than}, though {name} "
-            f"says something of it ({harms}): {quality}."
+            f"The forest as a whole predicts {training.target} no better than {than}, though "
+            f"{name} helps ({harms}): {quality}."
         )
     rivals = _rivals(result, first, others) if is_clear[first] else ""
     sentence = (
         f"{name} {'comes first' if rivals else 'matters most'} for {training.target}, with "
         f"{share[first]:.0%} of the importance of all columns"
         if is_clear[first]
-        else f"Which column matters most for {training.target} is not known, since the first is "
-        f"not known to lie {CLEAR:g} standard errors above 0; it is {name}"
+        else f"Which column matters most for {training.target} is unknown, because even the first, "
+        f"{name}, is not {CLEAR:g} standard errors above 0"
     )
     sentence += f": {harms}"
-    sentence += f"; then {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
+    sentence += f"; next {'come' if len(clear) > 1 else 'comes'} {then}." if then else "."
     leaders = [result.feature_names[j] for j in (first, *clear) if is_clear[j]]
     others = [
         text for text in (rivals, quality, _on_new_rows(training, leaders), drawn(result)) if text
@@ -165,14 +165,14 @@ def _on_new_rows(training, leaders):
         if name in training.recipe.dates:
             last = np.datetime64(int(values.max()), "s").astype("M8[D]")
             return (
-                f"what {name} says holds up to {last}: trees take later rows for the last ones, "
-                "and rows out of bag are none of these"
+                f"what {name} says holds up to {last}: trees treat later rows like the last ones, "
+                "and no out-of-bag row is later"
             )
         is_named = name in training.recipe.categorical and values.nunique() >= MANY
         if is_named and training.groups is None:
             return (
-                f"what {name} says holds for rows of its {values.nunique():,} values; --groups "
-                f"{name} judges the other columns by rows of others"
+                f"what {name} says holds only for its {values.nunique():,} values; --groups {name} "
+                "judges the other columns on rows with other values"
             )
     return ""
 
@@ -186,14 +186,14 @@ def _rivals(result, first, others):
         return ""
     *named, last = [*names[:2], f"{len(names) - 2} more"] if len(names) > 2 else names
     rivals = f"{', '.join(named)} and {last}" if named else last
-    return f"by these errors {rivals} may matter as much as {result.feature_names[first]}"
+    return f"within these errors, {rivals} may matter as much as {result.feature_names[first]}"
 
 
 def how(model: Any, training: Training) -> str:
     """One sentence on how the page was made."""
     about = "" if training.groups is None else "about "
     is_drawn = model.max_samples is not None
-    each = f", each on {about}{fitting.MOST_ROWS:,} rows, drawn anew" if is_drawn else ""
+    each = f", each on its own draw of {about}{fitting.MOST_ROWS:,} rows" if is_drawn else ""
     return (
         f"Made by {named_version()}: {type(model).__name__} of {len(model.estimators_)} "
         f"trees{each}, random_state={model.random_state}, on {training.name}."

@@ -9,7 +9,7 @@ from cartwood.commands import saved
 from cartwood.table import read
 from cartwood.terminal import say
 
-HELP = "predictions of a saved model for a table, as CSV"
+HELP = "predict the rows of a table with a saved model, as CSV"
 EXAMPLES = (
     "cartwood predict houses.safetensors new.csv > predictions.csv",
     "cartwood predict late.model new.parquet --output predictions.csv",
@@ -19,9 +19,9 @@ EXAMPLES = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for the model, the table, and where the predictions go."""
     add = parser.add_argument
-    add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
+    add("model", type=Path, metavar="FILE", help="a model that `cartwood fit --save` wrote")
     add("data", type=Path, metavar="TABLE", help="a .csv or .parquet file with the same columns")
-    add("--output", type=Path, metavar="FILE", help="instead of standard output")
+    add("--output", type=Path, metavar="FILE", help="where to write them (standard output)")
 
 
 def run(args: Namespace) -> None:
@@ -56,5 +56,8 @@ def _say_what_is_new(model, X):
 
     for name, n_new in zip(X.columns, count_unseen(model, X), strict=True):
         if n_new:
-            rows, go = ("row has", "it goes") if n_new == 1 else ("rows have", "they go")
-            say(f"{name}: {n_new:,} {rows} a value that training did not have; {go} with most rows")
+            rows, them = ("row has", "it") if n_new == 1 else ("rows have", "them")
+            say(
+                f"{name}: {n_new:,} {rows} a value that training did not have; trees send {them} "
+                "the way of most rows"
+            )

@@ -43,8 +43,8 @@ def load(path: Path) -> tuple[Any, Asked]:
     table = getattr(model, "table_", None)
     if table is None:
         raise UserError(
-            f"{path} holds a model of other origin, whose columns are not known; "
-            "`cartwood fit --save` writes what this command reads."
+            f"{path} was not saved by `cartwood fit --save`, so the columns of its table are "
+            "unknown; save the model with that command."
         )
     recipe = Recipe(table["kinds"], table["left_out"], table.get("units", {}))  # older: none
     return model, Asked(table["target"], recipe)

@@ -16,7 +16,7 @@ from cartwood.terminal import UserError, counted, require, say
 
 KINDS = ("surrogates", "competitors")
 _LETTERS, _LINES = 20, 9  # width and height of a node's text in a picture
-HELP = "a tree of a saved model, as text or as a picture"
+HELP = "show a tree of a saved model, as text or as a picture"
 EXAMPLES = (
     "cartwood show houses.safetensors",
     "cartwood show houses.safetensors --tree 3 --depth 4 --output tree.svg",
@@ -26,13 +26,13 @@ EXAMPLES = (
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for the model, which tree, how deep, and where to."""
     add = parser.add_argument
-    add("model", type=Path, metavar="FILE", help="what `cartwood fit --save` wrote")
-    add("--tree", type=int, default=0, metavar="N", help="which tree of a forest, from 0 (0)")
-    add("--depth", type=not_negative, default=3, metavar="N", help="levels that are shown (3)")
+    add("model", type=Path, metavar="FILE", help="a model that `cartwood fit --save` wrote")
+    add("--tree", type=int, default=0, metavar="N", help="number of the tree, from 0 (0)")
+    add("--depth", type=not_negative, default=3, metavar="N", help="levels to show (3)")
     for kind in KINDS:
-        words = f"{kind} of every split, in text (0): see `cartwood fit --{kind}`"
+        words = f"show N {kind} of every split, in text only (0); see `cartwood fit --{kind}`"
         add(f"--{kind}", type=positive, default=0, metavar="N", help=words)
-    add("--output", type=Path, metavar="FILE", help="a picture: .svg, .png or .pdf")
+    add("--output", type=Path, metavar="FILE", help="draw a picture: .svg, .png or .pdf")
 
 
 def run(args: Namespace) -> None:
@@ -75,7 +75,8 @@ def _with_date(name, found):
 def _tree_of(model: Any, number: int) -> Any:
     trees = getattr(model, "estimators_", [model])
     if not 0 <= number < len(trees):
-        raise UserError(f"--tree {number}: the model has {counted(len(trees), 'tree')}, from 0.")
+        has = counted(len(trees), "tree")
+        raise UserError(f"--tree {number}: the model has {has}, numbered from 0.")
     return trees[number]
 
 
@@ -84,9 +85,9 @@ def _refuse_to_show(tree, args):
     for kind in KINDS:
         most = getattr(args, kind)
         if most and args.output is not None:
-            raise UserError(f"--{kind}: pictures have none; leave --output out.")
+            raise UserError(f"--{kind}: pictures do not show {kind}; omit --output.")
         if most and getattr(tree.tree_, kind) is None:
-            raise UserError(f"--{kind}: the model kept none; fit it with --{kind} {most}.")
+            raise UserError(f"--{kind}: the model has none; fit it with --{kind} {most}.")
 
 
 def draw(

@@ -7,7 +7,7 @@ from time import perf_counter
 from cartwood.commands.kinds import all_work
 from cartwood.terminal import Steps, say
 
-HELP = "compile all kernels once, for an image, for CI, or before a talk"
+HELP = "compile all kernels once, for a container image, for CI, or before a talk"
 EXAMPLES = ("cartwood warm-up",)
 
 

@@ -30,7 +30,7 @@ from cartwood.table.written import (
 from cartwood.terminal import UserError, nearest
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
-LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly every row its own"}
+LEFT_OUT = {"empty": "no values", "constant": "one value", "name": "nearly all values distinct"}
 _NEARLY_ALL = 0.9  # share of distinct values from which on a column of text only names its rows
 _SOME = 50  # with fewer values a column is not taken for names or ids
 _SOME_LISTS = 6  # least number of distinct cells that may list choices
@@ -69,7 +69,7 @@ class Recipe(NamedTuple):
         left_out = {name: kind for name, kind in kinds.items() if kind in LEFT_OUT}
         kinds = {name: kind for name, kind in kinds.items() if kind not in LEFT_OUT}
         if not kinds:
-            why = cls(kinds, left_out, units).in_words() or "there is none beside the target"
+            why = cls(kinds, left_out, units).in_words() or "the table has only the target"
             raise UserError(f"no column is left to predict from: {why}.")
         return cls(kinds, left_out, units)
 
@@ -121,8 +121,8 @@ class Recipe(NamedTuple):
                 yield from (f"{name}: {text}" for text in _may_stand_for_those_below(frame[name]))
             if len(frame) >= _SOME and column.dtype.kind in "iu" and frame[name].is_unique:
                 yield (
-                    f"{name}: every row has its own whole number, as ids do, which tell nothing of "
-                    f'other rows; --drop "{name}" leaves it out'
+                    f"{name}: all values are distinct whole numbers, like ids, which say nothing "
+                    f'about new rows; --drop "{name}" leaves it out'
                 )
         for name in self.left_out:
             if self.left_out[name] == "name":
@@ -145,7 +145,7 @@ class Recipe(NamedTuple):
                 parts.append(f"{len(names)} {what[len(names) > 1]}{named}")
         if self.units:
             named = _list(f"{name} {''.join(unit)}" for name, unit in self.units.items())
-            parts.append(f"units taken off: {named}")
+            parts.append(f"units removed: {named}")
         if X is not None:
             missing = X.isna().sum()
             missing = missing[missing > 0]
@@ -164,13 +164,13 @@ _WORDS = {
     NUMBER: ("number", "numbers"),
     BOOLEAN: ("boolean as 0 and 1", "booleans as 0 and 1"),
     WRITTEN: ("number written as text", "numbers written as text"),
-    AMONG_WORDS: ("number among words", "numbers among words"),
+    AMONG_WORDS: ("number with words among the values", "numbers with words among the values"),
     GROUPED: ("number with commas for thousands", "numbers with commas for thousands"),
     GROUPED_BY_POINTS: ("number with points for thousands", "numbers with points for thousands"),
     GROUPED_BY_SPACES: ("number with spaces for thousands", "numbers with spaces for thousands"),
     IN_THOUSANDS: ("number with K, M or B behind it", "numbers with K, M or B behind them"),
     DATE: ("date as seconds", "dates as seconds"),
-    DAY_FIRST: ("date, its day first, as seconds", "dates, their days first, as seconds"),
+    DAY_FIRST: ("date, day first, as seconds", "dates, day first, as seconds"),
     DURATION: ("duration as seconds", "durations as seconds"),
     HOURS: (
         "duration of hours and minutes as seconds",
@@ -248,12 +248,12 @@ def _not_as_written(column):
         n_distinct, n_left = column.nunique(), len(np.unique(numbers_of(column)))
         if n_left < n_distinct:
             yield (
-                f"{n_distinct - n_left:,} of {n_distinct:,} numbers become equal to others, since "
-                "doubles keep whole numbers apart up to 2**53; subtract the smallest"
+                f"{n_distinct - n_left:,} of {n_distinct:,} numbers become equal to others: floats "
+                "hold whole numbers exactly only up to 2**53; subtract the smallest"
             )
     n_infinite = np.isinf(column.astype(np.float64)).sum()
     if n_infinite:
-        yield f"values that are infinite ({n_infinite:,}) count as missing"
+        yield f"infinite values ({n_infinite:,}) count as missing"
 
 
 def _may_be_meant_otherwise(column):
@@ -275,8 +275,8 @@ def _may_be_several_choices(column):
         if 2 * len(choices) < len(cells):
             first = cells[listed.str.len() > 1].iloc[0]
             yield (
-                f'"{first}" counts as one name; of {len(choices)} choices listed in cells make '
-                "columns of yes and no"
+                f'"{first}" is taken as one category; if cells list several of {len(choices)} '
+                "choices, make a yes/no column for each choice"
             )
 
 
@@ -286,8 +286,8 @@ def _may_stand_for_those_below(column):
     is_sparse = 2 < len(known) <= len(column) / 2
     if is_sparse and column.notna().iloc[0] and (known != known.shift()).all():
         yield (
-            f"{len(column) - len(known):,} of {len(column):,} cells are empty; if they mean what "
-            "stands above them, fill them"
+            f"{len(column) - len(known):,} of {len(column):,} cells are empty; if an empty cell "
+            "repeats the value above it, fill it in"
         )
 
 
@@ -300,8 +300,8 @@ def doubts_on_names(names: Any) -> Iterator[str]:
         first = names[plain == plain[alike.index[0]]]
         more = len(alike) - len(first)
         named = " and ".join(f'"{name}"' for name in first)
-        named += f", as {more:,} more," if more else ""
-        yield f"{named} differ by blanks or capitals alone; write them alike to make them one"
+        named += f" (and {more:,} more)" if more else ""
+        yield f"{named} differ only in spaces or capitals; spell them the same if they are one"
 
 
 # By kind of column: sentences on values that may mean something else than they are taken for.

@@ -131,7 +131,9 @@ def _dates(column, **options):
     dates = _parse(text, options) if dates is None else dates
     if dates is None and _is_text(text):
         first = column[_which_is_none(text, options)]
-        raise ValueError(f"{first!r} is none, or its day and month are not in training's order")
+        raise ValueError(
+            f"{first!r} is not a date, or its day and month are in another order than in training"
+        )
     dates = pd.to_datetime(text, utc=True, **options) if dates is None else dates
     return dates_as_seconds(dates.to_numpy("M8[us]"))  # microseconds can hold 9999-12-31
 
@@ -153,7 +155,7 @@ def _times_of_day(column):
     known = text.dropna().str.strip()
     others = known[~known.str.fullmatch(rf"{_CLOCK}(\.\d+)?")]
     if len(others):
-        raise ValueError(f"{others.iloc[0]!r} is none")
+        raise ValueError(f"{others.iloc[0]!r} is not a time of day")
     whole = text.where(text.str.count(":") != 1, text + ":00")
     return pd.to_timedelta(whole).dt.total_seconds().to_numpy(np.float64)
 
@@ -165,7 +167,8 @@ def _durations(column):
         text = as_text(column).str.strip()
         others = text.dropna()[~text.dropna().str.fullmatch(_DURATION)]
         if is_number(column) or len(others):
-            raise ValueError(f"{others.iloc[0]!r} is none" if len(others) else "it holds numbers")
+            why = f"{others.iloc[0]!r} is not a duration" if len(others) else "it holds numbers"
+            raise ValueError(why)
         column = pd.to_timedelta(text.str.replace(r"(?<=\d)\s*d\b", "D", regex=True))
     return column.dt.total_seconds().to_numpy(np.float64)
 
@@ -200,7 +203,8 @@ def _month_is_first(column):
     may_be_other = _is_text(text) and not _are_dates(text, _ISO) and _are_dates(text, _FIRST)
     is_other = _dates(text) != _dates(text, **_FIRST) if may_be_other else np.zeros(len(text), bool)
     if is_other.any():
-        yield f"{_as_read(column[is_other])}, its month first; write dates like this one"
+        said = _as_read(column[is_other])
+        yield f"{said}, month first; if the day is first, write dates as YYYY-MM-DD"
     else:
         yield from _year_is_meant(column)
 

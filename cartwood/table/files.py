@@ -17,10 +17,10 @@ _MISSING = ["?"]  # in addition to pandas's markers, such as nothing, NA and nul
 _PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 _SEPARATORS = ",;\t|"
-_NO_TEXT = "{} is no text that this command knows; save the table as CSV, in UTF-8."
+_NO_TEXT = "{} is not text in a known encoding; save the table as CSV in UTF-8."
 _OTHER_FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 _NO_NAMES = (
-    "line {1} has {2} fields, those above it {0}; the first line must be the names of all columns, "
+    "line {1} has {2} fields, the lines above it have {0}; the first line must name all columns, "
     "with no title or comments above it, and no row may have more fields."
 )
 _CODE = re.compile(rb'[,;\t|"\s]0[0-9]+(?=[,;\t|"\s]|$)')
@@ -92,8 +92,8 @@ def _require_one_line_of_names(path, frame):
     for row in (frame[first].astype(str).str.strip() == first).to_numpy().nonzero()[0]:
         if [str(value).strip() for value in frame.iloc[row]] == [*frame.columns]:
             raise UserError(
-                f"{path}: row {row + 1:,} is the line of names again, as where files were joined; "
-                "take such lines out."
+                f"{path}: row {row + 1:,} repeats the header, as in concatenated files; remove "
+                "such rows."
             )
 
 
@@ -126,8 +126,8 @@ def _decode(path, texts, encoding):
     except pd.errors.ParserWarning as error:
         line = separator.join(names)[:60]
         raise UserError(
-            f"{path} has rows of more fields than its first line, {line!r}, which must be the "
-            "names of all columns."
+            f"{path} has rows with more fields than its first line, {line!r}, which must name all "
+            "columns."
         ) from error
 
 

@@ -16,7 +16,7 @@ _MOST_CLASSES = 200
 _SCALE = 5  # from so many distinct whole numbers on, classes may be a scale
 _NUMBER, _FEW_WORDS = re.compile(r"[+-]?\d+(\.\d+)?"), 3  # words among classes that are numbers
 _FAR, _FEWEST = 5.0, 3  # times the range of the others; least number of distinct values
-_IF_NUMBERS = "if these are numbers, leave out what is written beside them"
+_IF_NUMBERS = "if these are numbers, remove the text next to them"
 _LARGEST = 1e150  # squares of much larger numbers overflow
 _LEAST = 1e-6  # of a range: trees, like scikit-learn's, take an impurity of 2e-16 for none
 
@@ -55,7 +55,7 @@ class Task(NamedTuple):
         if times is not None:
             such_as = "days since the first" if times == "dates" else "hours"
             raise UserError(
-                f"the target {column.name!r} holds {times}; make numbers of them, such as "
+                f"the target {column.name!r} holds {times}; convert them to numbers, such as "
                 f"{such_as}."
             )
         is_asked = kind is not None
@@ -64,9 +64,9 @@ class Task(NamedTuple):
         y = _numbers_of(known) if kind == "regression" else _classes_of(known, has_gaps)
         n_distinct = len(np.unique(y))
         if n_distinct < 2:
-            what = "one value only" if n_distinct else "no values"
+            what = "only one value" if n_distinct else "no values"
             if n_distinct and has_gaps:
-                what += f", and {np.count_nonzero(~has_target):,} rows without"
+                what += f", missing in {np.count_nonzero(~has_target):,} rows"
             raise UserError(f"the target {column.name!r} has {what}: there is nothing to predict.")
         if kind == "classification":
             _refuse_classes(known, n_distinct)
@@ -85,8 +85,8 @@ class Task(NamedTuple):
             n_classes = len(np.unique(self.y)) if self.kind == "classification" else 0
             if n_classes >= _SCALE and not self.is_asked:
                 yield (
-                    f"{n_classes} whole numbers are taken for classes; if they measure something, "
-                    "as ratings do, --task regression"
+                    f"{n_classes} whole numbers are taken as classes; if they measure something, "
+                    "as ratings do, use --task regression"
                 )
         if self.kind == "classification" and self.y.dtype.kind == "U":
             classes = np.unique(self.y)
@@ -94,7 +94,8 @@ class Task(NamedTuple):
             words = [label for label in classes if not _NUMBER.fullmatch(label)]
             if 0 < len(words) <= _FEW_WORDS and 2 * len(words) <= len(classes):
                 named = " and ".join(f'"{word}"' for word in words)
-                yield f"{named}: a class beside numbers; leave cells without a class empty"
+                are = "is a class" if len(words) == 1 else "are classes"
+                yield f'{named} {are} among numbers; leave cells empty if this means "missing"'
 
     def _doubts_on_one_value(self):
         """A sentence on one value far from all others, which may be a total, a slip or a gap.
@@ -114,10 +115,10 @@ class Task(NamedTuple):
             if n_rows == 1:
                 (place,) = np.flatnonzero(self.has_target)[self.y == value]
                 where = f"row {place + 1:,}"
-                remedy = "it is a total or a slip, take the row out"
+                remedy = "it is a total or a typing error, remove the row"
             else:
                 where = f"{n_rows:,} rows"
-                remedy = "it means that there is no value, leave these cells empty"
+                remedy = 'it means "missing", leave these cells empty'
             yield f"{value:,.10g} in {where} is far from all others; if {remedy}"
 
 
@@ -125,19 +126,19 @@ def _numbers_of(column):
     if _are_codes(column):
         column = column.astype(np.float64)
     if not is_number(column):
-        raise UserError(f"the target {column.name!r} holds no numbers; try --task classification.")
+        raise UserError(f"the target {column.name!r} is not numeric; try --task classification.")
     y = column.to_numpy(np.float64)
     if not np.isfinite(y).all():
         raise UserError(f"the target {column.name!r} has infinite values.")
     if np.abs(y).max(initial=0.0) > _LARGEST:
         raise UserError(
             f"the target {column.name!r} has numbers above {_LARGEST:g}, whose squares are too "
-            "large to add up; divide it."
+            "large to sum; divide it by a constant."
         )
     if 0.0 < np.ptp(y) < _LEAST:
         raise UserError(
             f"the target {column.name!r} has numbers that differ by less than {_LEAST:.6f}, which "
-            "trees may take for equal; multiply it."
+            "trees may treat as equal; multiply it by a constant."
         )
     return y
 
@@ -166,15 +167,15 @@ def _refuse_classes(column, n_distinct):
         example, instead = "", "try --task regression"
         if not (is_number(column) or _are_codes(column)):
             example = f" such as {str(column.iloc[0])[:40]!r}"
-            instead = f"take one with fewer; {_IF_NUMBERS}"
+            instead = f"choose one with fewer; {_IF_NUMBERS}"
         raise UserError(
-            f"the target {column.name!r} has {n_distinct:,} classes{example}, and {_MOST_CLASSES} "
-            f"are the most; {instead}."
+            f"the target {column.name!r} has {n_distinct:,} classes{example}; the maximum is "
+            f"{_MOST_CLASSES}; {instead}."
         )
     if n_distinct == len(column) and not is_number(column):
         raise UserError(
-            f"the target {column.name!r} has another class in every row, such as "
-            f"{str(column.iloc[0])[:40]!r}: none can be learnt; {_IF_NUMBERS}."
+            f"the target {column.name!r} has a different class in every row, such as "
+            f"{str(column.iloc[0])[:40]!r}: nothing can be learned; {_IF_NUMBERS}."
         )
 
 

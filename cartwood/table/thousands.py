@@ -39,8 +39,8 @@ def doubts_on_points(path: Path, frame: Any) -> Iterator[str]:
         other = text[~has_point].iloc[0]
         for first in text[has_point & text.str.endswith("0")].iloc[:1]:
             yield (
-                f'{name}: "{first}" is read as {float(first):g}, beside "{other}"; if points part '
-                "thousands, write the numbers without them"
+                f'{name}: "{first}" is read as {float(first):g}, beside "{other}"; if points '
+                "separate thousands, write the numbers without them"
             )
 
 

@@ -66,7 +66,7 @@ def without_unit(column: Any, unit: tuple[str, str] | None) -> Any:
     known = text.dropna()
     others = known[~known.str.fullmatch(_pattern(unit))]
     if len(others):
-        raise ValueError(f"{others.iloc[0]!r} is no number of {''.join(unit)!r}, as in training")
+        raise ValueError(f"{others.iloc[0]!r} is not a number in {''.join(unit)!r}, as in training")
     return text.str.replace(_pattern(unit), r"\g<sign>\g<number>", regex=True).str.strip()
 
 

@@ -129,7 +129,7 @@ def _parse(plain, column, errors="raise"):
     others = column[np.isnan(numbers) & column.notna().to_numpy()] if errors == "raise" else ()
     others = [text for text in others if str(text).strip().lower() != "nan"]
     if others:
-        raise ValueError(f"{others[0]!r} is none")
+        raise ValueError(f"{others[0]!r} is not a number")
     return numbers
 
 
@@ -197,8 +197,9 @@ def may_be_numbers(column: Any) -> Iterator[str]:
     if words is not None and len(words):
         n_numbers = len(column) - len(words)
         yield (
-            f"{n_numbers:,} of {len(column):,} values are numbers, and {_quoted(words)} none; "
-            "leave these cells empty, and the column counts as a number"
+            f"{n_numbers:,} of {len(column):,} values are numbers, but {_quoted(words)} "
+            f"{'is' if words.nunique() == 1 else 'are'} not; leave these cells empty to make the "
+            "column a number"
         )
 
 
@@ -208,16 +209,16 @@ def may_be_two_numbers(column: Any) -> Iterator[str]:
         return
     text = column.drop_duplicates().astype(str).str.strip()
     if len(text) >= _MANY_NUMBERS and text.str.fullmatch(_TWO_NUMBERS).all():
-        yield f'"{text.iloc[0]}" counts as a name; of two numbers make two columns'
+        yield f'"{text.iloc[0]}" is taken as a category; split the two numbers into two columns'
 
 
 def _words_that_are_missing(column):
     yield from _limits_are_meant(column)
     words = column[np.isnan(READ[AMONG_WORDS](column))]
     if len(words):
-        what, count = "values that are no numbers", "count"
+        what, count = "values that are not numbers", "count"
         if len(words) == 1:
-            what, count = "value that is no number", "counts"
+            what, count = "value that is not a number", "counts"
         yield f"{len(words):,} {what} ({_quoted(words)}) {count} as missing"
 
 
@@ -268,7 +269,7 @@ def _commas_may_part_thousands(column):
     if len(with_comma) and with_comma.str.fullmatch(_LIKE_THOUSANDS).all():
         first = with_comma.iloc[:1]
         yield (
-            f'"{first.iloc[0]}" is read as {_read(first)[0]:.15g}; if commas part thousands, '
+            f'"{first.iloc[0]}" is read as {_read(first)[0]:.15g}; if commas separate thousands, '
             "write the numbers without them"
         )
 

@@ -76,7 +76,7 @@ def test_a_terminal_shows_the_first_rows_of_a_long_table(capsys, monkeypatch):
         "column",
         *(f"x{j}" for j in range(40)),
     ]
-    assert said.err == "60 more are on the page\n"
+    assert said.err == "60 more rows are on the page\n"
 
 
 def test_a_terminal_shows_long_names_in_one_line(capsys, monkeypatch):
@@ -117,7 +117,7 @@ def test_refits_without_the_only_column_are_left_out(houses, capsys):
     page = houses.with_name("page.html")
     assert run("importance", houses, "--target", "price", *options, "--output", page) == 0
     said = capsys.readouterr()
-    assert "left out: without the only column none is left to fit" in said.err
+    assert "left out: the table has only one column" in said.err
     assert "drop column" not in said.out
 
 
@@ -136,11 +136,11 @@ def test_rows_are_drawn_from_large_tables_and_that_is_said(houses, capsys, monke
     """On standard error, below the finding, and where the measures are explained."""
     monkeypatch.setattr("cartwood.commands.judging.MAX_ROWS", 20)
     page = houses.with_name("page.html")
-    words = "20 rows out of bag, drawn at random"
+    words = "20 out-of-bag rows, drawn at random"
     options = ("--trees", 20, "--n-jobs", 1, "--without", "pictures", "--output", page)
     assert run("importance", houses, "--target", "price", *options) == 0
     said = capsys.readouterr().err
-    assert f"each tree is judged on {words}; --exact takes all" in said
+    assert f"each tree is judged on {words}; --exact uses all" in said
     assert page.read_text().count(words) == 2
     assert run("importance", houses, "--target", "price", "--exact", *options) == 0
     assert "drawn at random" not in capsys.readouterr().err
@@ -182,7 +182,7 @@ def test_one_tree_is_not_several(houses, capsys):
     assert run("fit", houses, "--target", "price", *options) == 0
     assert "growing 1 tree ..." in capsys.readouterr().err
     assert run("show", model, "--tree", 5) == 2
-    assert "the model has 1 tree, from 0" in capsys.readouterr().err
+    assert "the model has 1 tree, numbered from 0" in capsys.readouterr().err
 
 
 def test_compare_has_both_sides(houses, capsys):
@@ -191,11 +191,11 @@ def test_compare_has_both_sides(houses, capsys):
     assert run("compare", houses, "--target", "price", *options) == 0
     said = capsys.readouterr()
     assert "permutation, scikit-learn" in said.out.splitlines()[0]
-    assert "codes for city, on its side only" in said.err
-    assert "by permutation city comes first in both" in said.err
+    assert "scikit-learn needs numbers: its forest gets codes for city" in said.err
+    assert "by permutation, city comes first in both" in said.err
     text = page.read_text()
-    assert "On houses Cartwood fits in" in text
-    assert "one standard error over data, or over permutations" in text
+    assert "On houses, Cartwood fits in" in text
+    assert "one standard error, over data for Cartwood and over permutations for" in text
 
 
 @pytest.fixture
@@ -240,12 +240,12 @@ def test_units_are_known_again(tmp_path, capsys):
     new.write_text("a;b\n1,5 kg;\n2,5 kg;\n")
     words = ("--target", "y", "--task", "regression", "--trees", 5, "--n-jobs", 1)
     assert run("fit", table, *words, "--save", model) == 0
-    assert "units taken off: a kg" in capsys.readouterr().err
+    assert "units removed: a kg" in capsys.readouterr().err
     assert run("predict", model, new) == 0
     assert capsys.readouterr().out.split()[1:] == ["1000.0", "2000.0"]
     new.write_text("a;b\n1500 g;\n")
     assert run("predict", model, new) == 2
-    assert "column 'a' should hold a written number: '1500 g' is no number of 'kg'" in (
+    assert "column 'a' should hold a written number: '1500 g' is not a number in 'kg'" in (
         capsys.readouterr().err
     )
 
@@ -260,9 +260,10 @@ def test_values_of_new_rows_that_are_not_read_are_named(tmp_path, capsys):
     capsys.readouterr()
     assert run("predict", model, new) == 0
     assert capsys.readouterr().err.splitlines() == [
-        'a: 1 value that is no number ("1.5 m") counts as missing',
-        "b: values that are infinite (1) count as missing",
-        'c: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
+        'a: 1 value that is not a number ("1.5 m") counts as missing',
+        "b: infinite values (1) count as missing",
+        'c: "01/02/2020" is read as 2020-01-02, month first; if the day is first, write dates as '
+        "YYYY-MM-DD",
     ]
     new.write_text("a,b,c\n,,\n2.5,3,2020-01-02\n")
     assert run("predict", model, new) == 0
@@ -310,7 +311,7 @@ def test_show_prints_the_splits_beside_a_split(houses, capsys):
     assert "|   surrogate: " in text
     assert "|   competitor: " in text
     assert run("show", path, "--surrogates", 1, "--output", houses.with_name("tree.svg")) == 2
-    assert "leave --output out" in capsys.readouterr().err
+    assert "pictures do not show surrogates; omit --output" in capsys.readouterr().err
 
 
 def test_show_says_what_a_model_did_not_keep(saved, capsys):
@@ -345,7 +346,10 @@ def test_warnings_are_lines_without_code(tmp_path, capsys):
     [
         (["--target", "prize"], "has no column 'prize'; did you mean price"),
         (["--target", "price", "--drop", "citi"], "has no column 'citi'; did you mean city"),
-        (["--target", "price", "--drop", "price"], "nothing to predict: it is the target."),
+        (
+            ["--target", "price", "--drop", "price"],
+            "--drop price: this is the target, which cannot be left out.",
+        ),
     ],
 )
 def test_misspelt_columns(houses, words, says, capsys):
@@ -359,8 +363,11 @@ def test_misspelt_columns(houses, words, says, capsys):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a b\n1 2\n", "no column 'b'; there are a b. Names are parted by commas, semicolons"),
-        ("b\n" + "1\n2\n" * 9, "left to predict from: there is none beside the target."),
+        (
+            "a b\n1 2\n",
+            "no column 'b'; the columns are a b. Column names must be separated by commas, semi",
+        ),
+        ("b\n" + "1\n2\n" * 9, "left to predict from: the table has only the target."),
     ],
 )
 def test_one_column_is_too_few(text, says, tmp_path, capsys):
@@ -500,7 +507,7 @@ def test_what_is_read_is_not_written_over(houses, saved, capsys):
     ):
         capsys.readouterr()
         assert run(*words) == 2
-        assert "would be written over what is read" in capsys.readouterr().err
+        assert "is an input file and would be overwritten" in capsys.readouterr().err
     assert (houses.read_bytes(), saved.read_bytes()) == before
 
 
@@ -527,13 +534,13 @@ def test_ids_are_named(tmp_path, capsys):
     page = tmp_path / "page.html"
     options = ("--trees", 2, "--n-jobs", 1, "--without", "pictures", "--output", page)
     assert run("importance", path, "--target", "price", *options) == 0
-    assert "<li>id: every row has its own whole number" in page.read_text()
+    assert "<li>id: all values are distinct whole numbers" in page.read_text()
 
 
 def test_help_keeps_capitals(capsys):
     with pytest.raises(SystemExit):
         run("predict", "--help")
-    assert "Predictions of a saved model for a table, as CSV." in capsys.readouterr().out
+    assert "Predict the rows of a table with a saved model, as CSV." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -78,7 +78,7 @@ def test_lines_that_end_with_a_separator(tmp_path):
 
 def test_a_second_line_of_names_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,b\na,b\n3,x\n")
-    with pytest.raises(UserError, match="row 3 is the line of names again"):
+    with pytest.raises(UserError, match="row 3 repeats the header, as in concatenated files"):
         read(tmp_path / "t.csv")
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,b\na,c\n3,x\n")
     assert len(read(tmp_path / "t.csv")) == 4
@@ -130,7 +130,7 @@ def test_text_in_any_encoding(encoding, tmp_path):
 def test_what_is_no_text_is_refused_in_words(content, tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
-    with pytest.raises(UserError, match="is no text that this command knows; save the table as"):
+    with pytest.raises(UserError, match="is not text in a known encoding; save the table as CSV"):
         read(path)
 
 
@@ -140,11 +140,11 @@ def test_files_that_are_refused(tmp_path):
         ("house.csv", None, r"did you mean houses\.csv"),
         ("none.csv", "a,b\n", "has no rows"),
         ("empty.csv", "\n", r"empty\.csv is empty"),
-        ("broken.csv", "a,b\n1,2\n1,2,3,4\n", r"broken\.csv: line 3 has 4 fields, those"),
+        ("broken.csv", "a,b\n1,2\n1,2,3,4\n", r"broken\.csv: line 3 has 4 fields, the lines"),
         (
             "notes.csv",
             "# sold\n# 2024\na,b,c\n1,2,3\n",
-            "line 3 has 3 fields, those above it 1; the",
+            "line 3 has 3 fields, the lines above it have 1; the",
         ),
         ("title.csv", "My table\na,b\n1,2\n", "more fields than its first line, 'My table'"),
         ("rows.csv", "a,b\n0,1,2\n1,3,4\n", "more fields than its first line, 'a,b'"),

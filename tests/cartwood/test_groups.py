@@ -38,11 +38,11 @@ def test_rows_of_a_group_are_out_of_bag_together(visits, capsys):
 
     first, said = first_and_said()
     assert first == "patient"
-    assert "What patient says holds for rows of its 40 values; --groups patient judges" in said
+    assert "What patient says holds only for its 40 values; --groups patient judges" in said
     assert first_and_said("--drop", "patient")[0] == "x"
     first, said = first_and_said("--groups", "patient")
     assert first == "dose"
-    assert "rows are in or out of bag by patient, in 40 groups" in said
+    assert "rows with the same patient are in or out of bag together: 40 groups" in said
     assert "1 of 2 features cannot be told from noise" in said
 
 
@@ -53,7 +53,7 @@ def test_a_date_that_leads_says_nothing_of_later_rows(tmp_path, capsys):
         "day": days, "x": rng.normal(size=200), "y": np.cumsum(rng.normal(size=200))
     }).to_csv(path, index=False)  # fmt: skip
     assert run("importance", path, "--target", "y", "--output", tmp_path / "page.html") == 0
-    assert " What day says holds up to 1969-07-19: trees take later" in capsys.readouterr().err
+    assert " What day says holds up to 1969-07-19: trees treat later" in capsys.readouterr().err
     assert days[-1] == pd.Timestamp("1969-07-19")
 
 
@@ -61,8 +61,8 @@ def test_groups_of_large_tables_are_drawn_by_their_share(visits, capsys, monkeyp
     monkeypatch.setattr("cartwood.commands.fitting.MOST_ROWS", 80)
     page, words = visits.with_name("page.html"), ("--target", "y", "--groups", "patient")
     assert run("importance", visits, *words, "--output", page) == 0
-    assert "every tree is grown on about 80 of the rows" in capsys.readouterr().err
-    assert "each on about 80 rows, drawn anew" in page.read_text()
+    assert "every tree is grown on its own draw of about 80 rows" in capsys.readouterr().err
+    assert "each on its own draw of about 80 rows" in page.read_text()
     assert run("fit", visits, *words, "--save", visits.with_name("model")) == 0
     trees = forest.load(visits.with_name("model")).estimators_
     assert np.mean([tree.tree_.n_node_samples[0] for tree in trees]) < 80  # distinct ones of 80
@@ -73,10 +73,10 @@ def test_columns_that_make_no_groups_are_refused(visits, capsys):
     table.loc[3, "patient"] = None
     table.to_csv(visits, index=False)
     for column, words in (
-        ("patient", "1 row without 'patient', by which"),
-        ("dose", "every row has its own 'dose', which groups none"),
-        ("half", "makes 2 groups of the rows; at least 8"),
-        ("y", "--groups y would leave nothing to predict"),
+        ("patient", "--groups patient: the column is empty in 1 row;"),
+        ("dose", "--groups dose: every row has a value of its own"),
+        ("half", "--groups half: the column divides the rows into 2 groups; at least 8"),
+        ("y", "--groups y: this is the target"),
         ("patiens", "no column 'patiens'; did you mean patient?"),
     ):
         model = visits.with_name("model")

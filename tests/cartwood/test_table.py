@@ -59,7 +59,8 @@ def test_one_line_says_what_was_done(frame):
     recipe = Recipe.of(frame)
     words = recipe.in_words(recipe.apply(frame))
     assert "\n" not in words
-    for part in ("city 2, grade 3", "size 1, count 1", "left out, nearly every row its own: code"):
+    distinct = "left out, nearly all values distinct: code"
+    for part in ("city 2, grade 3", "size 1, count 1", distinct):
         assert part in words
 
 
@@ -174,7 +175,7 @@ def test_what_texts_hold(values, kind, first):
     ("values", "kind", "says"),
     [
         ([*map(str, range(100)), "n.a.", "-", "n.a."], "number among words", "3 values"),
-        ([*(f"{j},5 %" for j in range(100)), "n.a."], "number among words", "1 value that is no"),
+        ([*(f"{j},5 %" for j in range(100)), "n.a."], "number among words", "1 value that is not"),
         ([*map(str, range(100)), "a", "b", "c", "d"], "name", "100 of 104"),  # four words
         ([*map(str, range(100)), *["n.a."] * 30], "category", "100 of 130"),  # too many
         ([*(f"{j},000" for j in range(1, 100)), "n.a."], "name", "99 of 100"),  # 1, or 1000
@@ -191,7 +192,7 @@ def test_words_among_numbers(values, kind, says):
     if kind == "number among words":
         n_words = sum(value in ("n.a.", "-") for value in values)
         assert np.isnan(recipe.apply(frame)["text"]).sum() == n_words
-        assert f'no number{"s" * (n_words > 1)} ("n.a."' in said
+        assert f'not {"numbers" if n_words > 1 else "a number"} ("n.a."' in said
         task = Task.of(frame["text"])
         assert (task.kind, task.has_target.sum()) == ("regression", len(values) - n_words)
     else:
@@ -201,7 +202,7 @@ def test_words_among_numbers(values, kind, says):
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        (["12,345", "1234", "7"], '"12,345" is read as 12.345; if commas part thousands'),
+        (["12,345", "1234", "7"], '"12,345" is read as 12.345; if commas separate thousands'),
         (["12,345", "1234", "7,5"], ""),
         (["0,123", "1234"], ""),
     ],
@@ -238,18 +239,19 @@ def test_what_may_be_meant_otherwise_is_said():
         "id": [2**60, 2**60 + 1],
     })  # fmt: skip
     said = list(Recipe.of(frame).doubts(frame))
+    or_day_first = "month first; if the day is first, write dates as YYYY-MM-DD"
     assert said == [
         'price: "1,234" is read as 1234',
-        'day: "01/02/2020" is read as 2020-01-02, its month first; write dates like this one',
+        f'day: "01/02/2020" is read as 2020-01-02, {or_day_first}',
         'short: "1/13/20" is read as 2020-01-13',
-        'shorter: "1/12/20" is read as 2020-01-12, its month first; write dates like this one',
+        f'shorter: "1/12/20" is read as 2020-01-12, {or_day_first}',
         'first: "13.1.20" is read as 2020-01-13',
         'profit: "(86)" is read as -86',
         'profit: "1,234" is read as 1234',
         'worth: "1.2M" is read as 1200000',
         'balance: "(86.5)" is read as -86.5',
-        "ratio: values that are infinite (1) count as missing",
-        "id: 1 of 2 numbers become equal to others, since doubles keep whole numbers apart up to "
+        "ratio: infinite values (1) count as missing",
+        "id: 1 of 2 numbers become equal to others: floats hold whole numbers exactly only up to "
         "2**53; subtract the smallest",
     ]
     assert list(doubts_on_numbers(frame["price"])) == said[:1]
@@ -261,11 +263,11 @@ def test_names_that_differ_by_their_spelling_are_said():
     names = ["Bonn", "Köln ", "köln", "Ulm", "ULM", " Ulm"] * 3
     frame = pd.DataFrame({"city": names, "x": range(18)})
     says = (
-        '"Köln " and "köln", as 3 more, differ by blanks or capitals alone; write them alike to '
-        "make them one"
+        '"Köln " and "köln" (and 3 more) differ only in spaces or capitals; spell them the same '
+        "if they are one"
     )
     assert [*Recipe.of(frame).doubts(frame)] == [f"city: {says}"]
-    assert "differ by blanks or capitals" in "".join(Task.of(frame["city"]).doubts())
+    assert "differ only in spaces or capitals" in "".join(Task.of(frame["city"]).doubts())
     assert not [*Task.of(frame["city"].str.strip().str.title()).doubts()]
 
 
@@ -347,19 +349,18 @@ def test_new_rows_get_what_training_rows_got(frame):
     with pytest.raises(UserError, match="'sold' should hold a boolean: 'no' is neither True nor"):
         recipe.apply(new.assign(sold="no"))
     noon = Recipe.of(pd.DataFrame({"at": ["3/24/24 9:00 AM", "3/25/24 12:00 PM"]}))
-    with pytest.raises(UserError, match=r"a date: '25.3.24 1:00 PM' is none, or its day and month"):
+    is_none = "is not a date, or its day and month"
+    with pytest.raises(UserError, match=f"a date: '25.3.24 1:00 PM' {is_none}"):
         noon.apply(pd.DataFrame({"at": ["25.3.24 1:00 PM"]}))
     assert np.isnan(noon.apply(pd.DataFrame({"at": [None]}))["at"][0])
     for column, value in (("seen", "soon"), ("written", "13/02/2021")):
-        with pytest.raises(
-            UserError, match=f"'{column}' should hold a date: '{value}' is none, or"
-        ):
+        with pytest.raises(UserError, match=f"'{column}' should hold a date: '{value}' {is_none}"):
             recipe.apply(new.assign(**{column: value}))
     with pytest.raises(UserError, match="'seen' should hold a date: it holds numbers"):
         recipe.apply(new.assign(seen=1.5e9))
     assert recipe.apply(new.assign(seen="2020-02-01 12:00", sold="true"))["sold"][0] == 1.0
     assert np.isnan(recipe.apply(new.assign(seen=np.nan))["seen"][0])
-    with pytest.raises(UserError, match="no column 'city'; there are"):
+    with pytest.raises(UserError, match="no column 'city'; the columns are"):
         recipe.apply(new.drop(columns="city"))
 
 
@@ -376,12 +377,12 @@ def test_new_rows_get_what_training_rows_got(frame):
 def test_choices_listed_in_cells_are_named(cells, n_choices):
     frame = pd.DataFrame({"tools": cells * 12})
     said = " ".join(map(str, Recipe.of(frame).doubts(frame)))
-    assert ("listed in cells" in said) == (n_choices is not None)
-    assert n_choices is None or f"of {n_choices} choices listed" in said
+    assert ("if cells list several of" in said) == (n_choices is not None)
+    assert n_choices is None or f"list several of {n_choices} choices" in said
 
 
 def test_cells_that_may_stand_for_those_below():
-    said = "of 80 cells are empty; if they mean what stands above them, fill them"
+    said = "of 80 cells are empty; if an empty cell repeats the value above it, fill it in"
     filled = {0: "North", 16: "South", 32: "East", 48: "North", 64: "West"}
     for cells, is_said in (
         (filled, True),
@@ -397,9 +398,9 @@ def test_cells_that_may_stand_for_those_below():
     [
         (["$1,300", "$2,000"], None),
         ([1300.0, 2000.0], None),  # a file without any sign
-        (["€1,300", "$2,000"], "'€1,300' is no number of '$', as in training"),
-        (["1,300", "$2,000"], "'1,300' is no number of '$'"),
-        (["unknown", "$2,000"], "'unknown' is no number of '$'"),
+        (["€1,300", "$2,000"], "'€1,300' is not a number in '$', as in training"),
+        (["1,300", "$2,000"], "'1,300' is not a number in '$'"),
+        (["unknown", "$2,000"], "'unknown' is not a number in '$'"),
     ],
 )
 def test_units_of_new_rows(new, says):
@@ -429,7 +430,7 @@ def test_hours_and_minutes_are_said_and_kept_to():
 def test_two_numbers_in_a_cell_are_named(form, is_said):
     frame = pd.DataFrame({"a": [form.format(100 + j, 60 + j) for j in range(40)] * 3})
     said = " ".join(map(str, Recipe.of(frame).doubts(frame)))
-    assert ("of two numbers make two columns" in said) == is_said
+    assert ("split the two numbers into two columns" in said) == is_said
     assert "two numbers" not in " ".join(map(str, Recipe.of(frame[:19]).doubts(frame[:19])))
 
 
@@ -447,21 +448,21 @@ def test_numbers_beyond_a_limit_are_next_to_it():
     said = " ".join(map(str, Recipe.of(frame).doubts(frame)))
     assert '"<5" is read as a little less than the number itself' in said
     assert '">9" is read as a little more' in said
-    assert '1 value that is no number ("n/m") counts as missing' in said
+    assert '1 value that is not a number ("n/m") counts as missing' in said
 
 
 @pytest.mark.parametrize("trained", [range(27), ["<5", *map(str, range(26))]])
 def test_what_is_no_number_is_named(trained):
     recipe = Recipe.of(pd.DataFrame({"a": trained, "b": range(27)}))
     new = pd.DataFrame({"a": ["7", "7", "n.a.", None], "b": 0})
-    with pytest.raises(UserError, match=re.escape("'n.a.' is none")):
+    with pytest.raises(UserError, match=re.escape("'n.a.' is not a number")):
         recipe.apply(new)
 
 
 def test_units_are_named():
     frame = pd.DataFrame({"price": ["$1,200", "$900"] * 9, "size": ["5 cm", "7 cm"] * 9})
     recipe = Recipe.of(frame)
-    assert "units taken off: price $, size cm" in recipe.in_words(recipe.apply(frame))
+    assert "units removed: price $, size cm" in recipe.in_words(recipe.apply(frame))
     assert [*recipe.doubts(frame)] == ['price: "1,200" is read as 1200']
     target = Task.of(frame["price"])
     assert (target.kind, [*np.unique(target.y)]) == ("classification", [900.0, 1200.0])
@@ -493,4 +494,4 @@ def test_dates_far_away_are_dates(last):
 
 def test_nearest_names():
     assert nearest("Prcie", ["price", "rooms"]) == "did you mean price?"
-    assert nearest("x", ["price", "rooms"]) == "there are price, rooms."
+    assert nearest("x", ["price", "rooms"]) == "the columns are price, rooms."

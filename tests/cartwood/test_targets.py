@@ -44,7 +44,7 @@ def test_a_word_among_classes_that_are_numbers_is_named():
     def doubts(*values):
         return list(Task.of(pd.Series(values, name="y")).doubts())
 
-    said = '"n.a.": a class beside numbers; leave cells without a class empty'
+    said = '"n.a." is a class among numbers; leave cells empty if this means "missing"'
     assert doubts("0", "1", "n.a.", "1") == [said]
     assert doubts("0", "a", "b", "0") == doubts("0", "1", None, "1") == doubts(True, False) == []
 
@@ -59,9 +59,9 @@ def test_a_value_far_from_all_others_is_named():
     assert doubts(*values) == doubts(*values, 50.0) == doubts(0, 1, 2, 0) == doubts(4, 6, 8) == []
     assert doubts(0, 1, 0, 5.5) == doubts(True, False) == []
     assert doubts(None, *values, sum(values)) == [
-        "232.5 in row 32 is far from all others; if it is a total or a slip, take the row out"
+        "232.5 in row 32 is far from all others; if it is a total or a typing error, remove the row"
     ]
-    said = "-99 in 2 rows is far from all others; if it means that there is no value, leave these "
+    said = '-99 in 2 rows is far from all others; if it means "missing", leave these '
     for others in (values, range(1, 4)):
         assert doubts(*others, -99, -99) == [said + "cells empty"]
 
@@ -69,7 +69,7 @@ def test_a_value_far_from_all_others_is_named():
 def test_a_scale_of_whole_numbers_may_be_meant():
     column = pd.Series([*range(11)] * 3, name="y")
     (said,) = Task.of(column).doubts()
-    assert said.startswith("11 whole numbers are taken for classes; if they measure something")
+    assert said.startswith("11 whole numbers are taken as classes; if they measure something")
     assert not [*Task.of(column, "classification").doubts()]
     assert not [*Task.of(column % 3).doubts()]
 
@@ -77,21 +77,21 @@ def test_a_scale_of_whole_numbers_may_be_meant():
 @pytest.mark.parametrize(
     ("values", "kind", "words"),
     [
-        ([1.0, 1.0], None, "one value only:"),
-        ([1.0, None, None], None, "one value only, and 2 rows without: there is nothing"),
+        ([1.0, 1.0], None, "has only one value:"),
+        ([1.0, None, None], None, "only one value, missing in 2 rows: there is nothing"),
         ([1.5, 1e200], None, "numbers above 1e.150, whose squares are too large"),
         ([1.5e-9, 2.5e-9, -3e-9], None, "differ by less than 0.000001, .*; multiply it"),
         ([None, None], None, "no values"),
-        (["a", "b"], "regression", "holds no numbers"),
+        (["a", "b"], "regression", "is not numeric"),
         ([0.5, np.inf], None, "infinite"),
-        (["2020-01-02", "2020-01-03"] * 2, None, "holds dates; make numbers of them"),
+        (["2020-01-02", "2020-01-03"] * 2, None, "holds dates; convert them to numbers"),
         (pd.to_datetime(["2020-01-02", "2020-01-03"]), None, "holds dates"),
-        (["a1", "a2", "a3"], None, "another class in every row, such as .*if these are num"),
-        (["26:10", "5:20", None], None, "holds durations; make numbers of them, such as hours"),
-        (["9:30", "17:05"], None, "holds times of day; make"),
+        (["a1", "a2", "a3"], None, "a different class in every row, such as .*if these are num"),
+        (["26:10", "5:20", None], None, "holds durations; convert them to numbers, such as hours"),
+        (["9:30", "17:05"], None, "holds times of day; convert"),
         ([f"n{j}" for j in range(300)], None,
-         "300 classes such as 'n0', .* take one with fewer; if these are numbers"),
-        (range(300), "classification", "300 classes, .* try --task regression"),
+         "300 classes such as 'n0'; .* choose one with fewer; if these are numbers"),
+        (range(300), "classification", "300 classes; the maximum is 200; try --task regression"),
     ],
 )  # fmt: skip
 def test_targets_that_are_refused(values, kind, words):
