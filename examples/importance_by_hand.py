@@ -21,4 +21,4 @@ for node in np.flatnonzero(tree.children_left != -1):
 importance = decrease / decrease.sum()
 for name, value in sorted(zip(X.columns, importance), key=lambda pair: -pair[1])[:3]:
     print(f"{name}: {value:.3f}")
-print("as feature_importances_:", np.allclose(importance, model.feature_importances_))
+print("same as feature_importances_:", np.allclose(importance, model.feature_importances_))

@@ -20,7 +20,7 @@ try:
     from distributed import Client
     from forest.dask import fit
 except ModuleNotFoundError:
-    sys.exit('Dask is not installed: pip install "cartwood[dask]" brings it.')
+    sys.exit('Dask is not installed; pip install "cartwood[dask]" brings it.')
 
 
 def main():

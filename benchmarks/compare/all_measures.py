@@ -88,7 +88,7 @@ def pictures(found):
         "OOB permutation, tree by tree.": partial(casewise.plot, "trees"),
         "OOB permutation, row by row.": partial(casewise.plot, "rows", X=X),
         "Ranks by every measure; crossings are disagreements.": comparison.plot_ranks,
-        "Features that go together share their importance.": comparison.plot_clusters,
+        "Correlated features share their importance.": comparison.plot_clusters,
     }
     for caption, draw in drawings.items():
         with matplotlib.rc_context(plot.STYLE):

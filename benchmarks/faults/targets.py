@@ -31,7 +31,7 @@ def run(args):
     Kernels of the other targets are compiled anew, in a folder that is deleted at the end.
     """
     if platform.machine() not in ("x86_64", "AMD64"):
-        print(f"The targets are those of x86-64, and this is {platform.machine()}.")
+        print(f"The targets need x86-64; this machine is {platform.machine()}.")
         return 0
     names = [name for name in MODELS if args.only in name][: 2 if args.quick else None]
     with tempfile.TemporaryDirectory() as folder:

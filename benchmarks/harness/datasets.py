@@ -67,7 +67,7 @@ def load(name, target=None, task=None):
     path = Path(name)
     is_file = path.suffix.lower() in files.SUFFIXES
     if not is_file and (target is not None or task is not None):
-        raise DataError(f"--target and --task are for files; {name!r} has a target of its own.")
+        raise DataError(f"--target and --task are only for files; {name!r} has its own target.")
     if is_file:
         data = Dataset(path.stem, *files.read(path, target, task))
     elif name in BUNDLED:
@@ -78,7 +78,7 @@ def load(name, target=None, task=None):
     elif match := SYNTHETIC.fullmatch(name):
         data = _make(name, *filter(None, match.groups()))
     else:
-        raise DataError(f"unknown data {name!r}; choose {NAMES}.")
+        raise DataError(f"unknown data {name!r}; choose from {NAMES}.")
     if data.X.shape[0] < MIN_ROWS or data.X.shape[1] < 2:
         raise DataError(
             f"{name} has {data.X.shape[0]} rows and {data.X.shape[1]} features; at least "

@@ -13,7 +13,7 @@ CLOSE = ("impurity", "value")  # up to rounding
 TIES = ("tie", "pure", "limit")  # verdicts on a difference that rounding decides
 NOTE = (  # for a table with `share_of_trees`
     "Ties: splits that are equally good in exact arithmetic, or nodes of impurity zero, where "
-    "rounding decides, in scikit-learn too; below the first one trees are others."
+    "rounding decides, also in scikit-learn; below the first tie the trees differ."
 )
 
 
@@ -120,9 +120,9 @@ def share_of_trees(row, has_ties):
 
 def _gap(x, a, y, b):
     finite = np.isfinite(y)  # the Poisson deviance may be infinite
-    if (np.isfinite(x[a]) != finite[b]).any():
-        return np.inf
     known = np.isfinite(x[a])
+    if (known != finite[b]).any():
+        return np.inf
     gaps = np.abs(x[a][known] - y[b][known])
     return gaps.max(initial=0.0) / (np.abs(y[finite]).max(initial=0.0) or 1.0)
 

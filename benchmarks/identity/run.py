@@ -95,9 +95,9 @@ def table(content):
             ]
             for row in content["rows"]
         ],
-        "A node is the same if its feature, threshold (bit for bit) and number of rows are, and "
-        "those of all nodes above it. The gap is the largest difference of impurity or value in "
-        f"such nodes, relative to the tree's largest. {NOTE}",
+        "A node is the same if its feature, threshold (bit for bit) and number of rows are the "
+        "same, and those of all nodes above it. The gap is the largest difference in impurity or "
+        f"value among these nodes, relative to the largest of the tree. {NOTE}",
     )  # fmt: skip
 
 
@@ -120,11 +120,11 @@ def matrix_table(content):
             ]
             for row in content["groups"]
         ],
-        "A tree that differs is replayed, every node of it, in exact arithmetic. Its first "
-        "difference is a tie between equally good splits, a pure node (impurity exactly zero), or "
-        "a split whose being legal depends on rounding (limit). Of the same structure, but with "
-        "another median of the same leaf, where exactly half of the weight lies on either side "
-        "(medians). Anything else is wrong.",
+        "Every node of a tree that differs is replayed in exact arithmetic. The first difference "
+        "is a tie between equally good splits, a pure node (impurity exactly zero), or a split "
+        "that only rounding permits or forbids (limit). Medians: the structure is the same, but a "
+        "leaf has another median, because exactly half of its weight lies on either side. Anything "
+        "else is wrong.",
     )  # fmt: skip
 
 

@@ -75,9 +75,9 @@ def table(content):
             ]
             for row in content["rows"]
         ],
-        "Gini of two classes, 100,000 x 20. The floor reads as many codes at random. Nodes are "
-        "divided once for all their features: here the time is that of one row, once. To encode "
-        f"the table took {content['encode']:.0f} ns a value.",
+        "Gini of two classes, 100,000 x 20. The floor reads as many codes at random. Rows are "
+        "divided once per node, not per feature, and that time is per row. Encoding the table took "
+        f"{content['encode']:.0f} ns per value.",
     )
 
 

@@ -85,7 +85,7 @@ def _make(data, times):
     data.parent.mkdir(parents=True, exist_ok=True)
     if subprocess.run(command, cwd=ROOT, env=os.environ | environment).returncode:
         times.unlink(missing_ok=True)
-        raise RuntimeError("A test fails before anything is changed.")
+        raise RuntimeError("A test fails on the unchanged code.")
 
 
 def plain_environment():

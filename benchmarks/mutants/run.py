@@ -240,7 +240,7 @@ def _read(path):
 
 def _show(tried, n):
     if not tried:
-        raise DataError("No mutant was tried in that time; --seconds gives more.")
+        raise DataError("No mutant was tried within the time limit; raise it with --seconds.")
     parts = {mutant.part: [] for mutant, _ in tried}
     for mutant, found in tried:
         parts[mutant.part].append(found["end"])

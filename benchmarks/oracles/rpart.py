@@ -26,7 +26,7 @@ class Case:
         self.is_classification = self.golden["method"] == "class"
         y = table[self.golden["response"]].to_numpy()
         if self.is_classification:  # labels as rpart writes them
-            y = np.array([str(int(label)) if label is not str(label) else label for label in y])
+            y = np.array([label if isinstance(label, str) else str(int(label)) for label in y])
         self.y = y
         row = 1 + np.arange(len(y))
         self.weight = 1.0 + row % 3 if self.golden["weighted"] else np.ones(len(y))

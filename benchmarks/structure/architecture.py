@@ -24,7 +24,7 @@ def with_picture(text):
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"{PAGE.name} has lost the lines {BEGIN!r} and {END!r}")
+        raise ValueError(f"{PAGE.name} lacks the lines {BEGIN!r} and {END!r}")
     return f"{head}{begin}\n```text\n{picture()}\n```\n{end}{tail}"
 
 

@@ -155,7 +155,7 @@ def table(rows):
             ]
             for row in rows
         ],
-        note=f"Of {', '.join(PACKAGES)}; a function's lines are those without its docstring.",
+        note=f"Of {', '.join(PACKAGES)}; the lines of a function do not include its docstring.",
     )
 
 

@@ -56,10 +56,10 @@ def agreement_table(content):
             ]
             for row in content["agreement"]
         ],
-        "tests/test_golden_rpart.py holds them, and says why what differs does: exact ties, "
+        "tests/test_golden_rpart.py holds these fits and explains what differs: exact ties, "
         "rpart's complexities, its transposed losses, held-out values on a threshold. Columns of "
-        "the cp table: largest difference as a share of rpart's value, with the folds given. "
-        f"{len(OTHERS)} more golden fits have no form here.",
+        "the cp table: largest difference as a share of rpart's value, on the same folds. "
+        f"{len(OTHERS)} more golden fits do not fit into this table.",
     )
 
 
@@ -80,10 +80,11 @@ def pruning_table(content):
             ]
             for row in content["pruning"]
         ],
-        f"{FOLDS} folds, one thread, in turn. cv_prune judges every subtree. Of scikit-learn: its "
-        "pruning path and a fit for every fold, which no loop can do without; and the loop that "
-        f"fits every fold for each alpha, for only {N_ALPHAS} of the alphas. It is to be "
-        f"{TIME_BAR:.0f} times as slow at least. The machine had other work: its load was "
+        f"{FOLDS} folds, one thread, alternating runs. cv_prune judges every subtree. For "
+        "scikit-learn two times are given: its pruning path and one fit per fold, which any loop "
+        "needs; and the loop that fits every fold for each alpha, with only "
+        f"{N_ALPHAS} of the alphas. The bar: the loop takes at least {TIME_BAR:.0f} times as "
+        "long. The machine had other work: its load was "
         + ", ".join(f"{row['load']:.1f}" for row in content["pruning"])
         + ".",
     )

@@ -58,11 +58,11 @@ def table(content):
             ]
             for row in content["missing"]
         ],
-        f"Accuracy or R2 on the half that was not trained on, mean ± standard error over {SEEDS} "
-        f"seeds; forests of {N_TREES} trees, fitted on complete rows, at most {MOST_ROWS:,} rows "
-        f"of a table. 'Not worse': by no more than {WORSE_BAR:.0f} standard errors of the paired "
-        f"difference; 'better': by more than {BETTER_BAR:.0f}. Where another is high: cells of a "
-        "feature go from the rows with the highest values of the next one.",
+        f"Accuracy or R2 on the held-out half, mean ± standard error over {SEEDS} seeds; forests "
+        f"of {N_TREES} trees, fitted on complete rows, at most {MOST_ROWS:,} rows of a table. "
+        f"'Not worse': worse by at most {WORSE_BAR:.0f} standard errors of the paired difference; "
+        f"'better': better by more than {BETTER_BAR:.0f}. 'Where another is high': a feature's "
+        "cells are removed in the rows with the highest values of the next feature.",
     )
 
 

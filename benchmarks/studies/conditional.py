@@ -133,10 +133,10 @@ def table(content):
             ]
             for row in content["rows"]
         ],
-        f"{ROWS} rows, {TREES} trees, {FOLDS} folds, all methods with the same forests of ours. "
-        "y depends on x0, x1 and |x2|; x3 is noise; x4 to x7 go with x0 to x3, in a line or with "
-        "their squares, and say nothing given them. A level holds where the share rejected is at "
-        "most the level and 2 standard errors over tables. Power: share of the tables at p <= .05.",
+        f"{ROWS} rows, {TREES} trees, {FOLDS} folds, all methods with the same Cartwood forests. "
+        "y depends on x0, x1 and |x2|; x3 is noise; x4 to x7 depend on x0 to x3, linearly or by "
+        "their squares, and add no information to them. A level holds if the rejected share is at "
+        "most the level plus 2 standard errors over tables. Power: share of tables at p <= .05.",
     )  # fmt: skip
 
 
@@ -166,8 +166,8 @@ def time_table(content):
         "Seconds of a conditional test",
         ["method", "seconds"],
         [[name, f"{seconds:.2f}"] for name, seconds in content["seconds"].items()],
-        f"Medians of {TIMED} tables of {ROWS} x {FEATURES}, {TREES} trees, one thread; hidimstat's "
-        "with scikit-learn's forest.",
+        f"Medians over {TIMED} tables of {ROWS} x {FEATURES}, {TREES} trees, one thread; "
+        "hidimstat uses scikit-learn's forest.",
     )
 
 

@@ -65,10 +65,10 @@ def table(content):
             rows += [[part, case["case"], case["what"], case["reached"]] for case in cases]
     return display.Table(
         "One forest of a table in partitions", ["part", "case", "measured", "reached"], rows,
-        f"friedman1's function, {N_FEATURES} columns of float32. Identity: every bit of every node "
-        f"array. Cost: {COST_TREES} trees, 2 workers of one thread against 2 threads of one "
-        f"process; the bar is {COST_BAR} times. Scale: {SCALE_TREES} trees of depth {SCALE_DEPTH}, "
-        "from a memory-mapped file, or one of Parquet, made in pieces.",
+        f"The function of friedman1, {N_FEATURES} columns of float32. Identity: all node arrays "
+        f"are equal bit for bit. Cost: {COST_TREES} trees, 2 workers of one thread against 2 "
+        f"threads of one process; the bar is {COST_BAR} times the time. Scale: {SCALE_TREES} trees "
+        f"of depth {SCALE_DEPTH}, from a memory-mapped or Parquet file that was made in pieces.",
     )  # fmt: skip
 
 

@@ -91,8 +91,8 @@ def table(content):
     )
     return display.Table(
         "Forests", ["what", "promise", "kept", "measured"], rows,
-        f"The jackknife has {TREES_PER_ROW} trees per row; its error is over points of prediction "
-        "and tables.",
+        f"The jackknife has {TREES_PER_ROW} trees per row; ± is the standard error by a bootstrap "
+        "over the tables.",
     )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def curve_table(content):
             for n, out_of_bag, held_out in curve["marks"]
         ],
         "0-1 loss or squared error of the first trees of one forest. The last column is the time "
-        "of fitting a forest anew for each number in the table, judged out of bag.",
+        "for fitting and judging a separate forest for each number of trees in the table.",
     )
 
 
@@ -133,7 +133,7 @@ def partition_table(content):
             ]
             for row in content["partitions"]
         ],
-        "Accuracy or R2 on a held-out quarter, 100 trees; lost against the forest of all rows.",
+        "Accuracy or R2 on a held-out quarter, 100 trees; lost: against the forest of all rows.",
     )
 
 

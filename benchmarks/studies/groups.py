@@ -84,10 +84,10 @@ def table(content):
             ]
             for row in content["rows"]
         ],
-        f"Fit times at {N_ROWS:,} rows where no others are named; forests have 10 trees. Medians "
-        "of runs taken in turn (of sparse tables one run), forests at the better of n_jobs=1 and "
-        "2, kernels compiled and warm. Memory is the highest of a process, and how far "
-        "the fit raised it.",
+        f"Fit times on {N_ROWS:,} rows unless stated otherwise; forests have 10 trees. Medians "
+        "of alternating runs (one run for sparse tables), forests at the better of n_jobs=1 and "
+        "2, kernels compiled and warm. Memory is the peak of a process, and how far the fit "
+        "raised it.",
     )
 
 

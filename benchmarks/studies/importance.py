@@ -82,9 +82,10 @@ def speed_table(content):
             ]
             for row in content["speed"]
         ],
-        "100 trees. Medians of runs in turn (drop column: one run), each side at its better of "
-        "n_jobs=1 and 2. scikit-learn: permutation_importance(n_repeats=5) on a held-out quarter, "
-        "and a loop of refits. A ratio of 0.5 against one fit of the same forest is two fits.",
+        "100 trees. Medians of alternating runs (drop column: one run), each side at its better "
+        "of n_jobs=1 and 2. scikit-learn: permutation_importance(n_repeats=5) on a held-out "
+        "quarter, and a loop of refits. A ratio of 0.5 against one fit of the same forest means "
+        "the time of two fits.",
     )
 
 

@@ -232,10 +232,10 @@ def table(content):
             for figure, found in figures.items()
             if figure not in ("width", *PINBALL)
         ],
-        f"Share of {N_TEST:,} new rows inside; mean, standard deviation and range over "
-        f"{study['n_sets']} tables of {N_TRAIN:,} rows, default forests. The fifths are those of "
-        f"the lowest and highest noise. The mean is to be within {COVERAGE_BAR:.0%}, in a "
-        f"fifth within {FIFTH_BAR:.0%}.",
+        f"Share of {N_TEST:,} new rows inside their intervals: mean, standard deviation and range "
+        f"over {study['n_sets']} tables of {N_TRAIN:,} rows, default forests. The fifths have the "
+        f"lowest and the highest noise. The bar: the mean is within {COVERAGE_BAR:.0%} of the "
+        f"nominal coverage, in a fifth within {FIFTH_BAR:.0%}.",
     )
 
 
@@ -257,7 +257,7 @@ def pinball_table(content):
             ]
             for design, found in designs.items()
         ],
-        "The constant band is the prediction and the same quantiles of all out-of-bag residuals.",
+        "The constant band is the prediction plus the same quantiles of all out-of-bag residuals.",
     )
 
 
@@ -284,6 +284,6 @@ def race_table(content):
         ["what", "Cartwood", PEER, "ratio", "bar", "reached"],
         rows,
         f"{N_ESTIMATORS} trees, three quantiles of a quarter of the rows; {PEER} with "
-        "max_samples_leaf=None. Each side in a process of its own, the best of three runs, kernels "
-        "compiled; memory is how far the first run raised the highest of the process.",
+        "max_samples_leaf=None. Each side runs in its own process: the best of three runs, kernels "
+        "compiled; memory is how far the first run raised the peak of the process.",
     )

@@ -172,8 +172,8 @@ def table(content):
             ]
             for row in rows
         ],
-        "Medians of runs taken in turn, kernels compiled: processor time on one thread, seconds "
-        "where there are two. A first prediction comes right after a fit." + mean,
+        "Medians of alternating runs, kernels compiled: processor time on one thread, wall time on "
+        "two. A first prediction comes right after a fit." + mean,
     )
 
 

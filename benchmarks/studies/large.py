@@ -88,8 +88,8 @@ def table(content):
             ]
             for row in content["rows"]
         ],
-        "Random numbers in single precision. Seconds of a fit, of small tables the median; ratio: "
-        "how much faster two threads are. MB: beyond the table, with the forest.",
+        "Random numbers in single precision. Seconds per fit (small tables: the median); ratio: "
+        "the speedup by two threads. MB: peak beyond the table, including the forest.",
     )
 
 

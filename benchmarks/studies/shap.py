@@ -65,7 +65,7 @@ def table(content):
         "SHAP values against their definition",
         ["what", "found", "bar", "reached"],
         [[row["what"], row["found"], row["bar"], row["reached"]] for row in content["correctness"]],
-        "Gaps are shares of the largest value, those of additivity of the largest prediction. The "
+        "Gaps are relative to the largest value, those of sums to the largest prediction. The "
         "deep design: k = permutation(3 p) % p, X = eye(p)[k], y = 1.3**k, one tree. shap sums "
         "interventional values in single precision (tree_shap_indep in its tree_shap.h); it is "
         "compared where that is exact: two features, whole numbers, four trees at most.",
@@ -90,13 +90,12 @@ def race_table(content):
             ]
             for row in content["race"]
         ],
-        f"One run on two cores, the median of {N_TURNS} turns of ours and of shap's; other "
-        f"packages explain {PEER_ROWS} rows, of breast_cancer all unless that takes more than "
-        f"{LIMIT:.0f} s, where they are cut; their time is divided by these rows. Ours takes all "
-        "rows at once with n_jobs=2, and reads "
-        "the forest each time. A walk of all nodes: one comparison at every node for every row, on "
-        "two cores too. Load: of the machine, over a minute. The bars: 40x shap on friedman1, 20x "
-        "on breast_cancer.",
+        f"One run on two cores; the median of {N_TURNS} alternating turns for Cartwood and shap. "
+        f"Other packages explain {PEER_ROWS} rows of friedman1 and all of breast_cancer, but only "
+        f"{PEER_ROWS} if all take more than {LIMIT:.0f} s; times are per row explained. Cartwood "
+        "explains all rows at once with n_jobs=2, and reads the forest each time. A walk of all "
+        "nodes: one comparison at every node for every row, also on two cores. Load: of the "
+        "machine, over a minute. The bars: 40x shap on friedman1, 20x on breast_cancer.",
     )  # fmt: skip
 
 
@@ -107,8 +106,8 @@ def null_table(content):
         ["what", "found", "bar", "reached"],
         [[row["what"], row["found"], row["bar"], row["reached"]] for row in content["null"]],
         f"{N_SETS} tables of the null case of Strobl et al. (2007), 120 rows. SE: standard error "
-        "over the tables. The false rate is that of tables with any word of `compare` on a fall of "
-        "|SHAP| where the trees that are said not to have seen a row are drawn by chance.",
+        "over the tables. The false rate is the share of tables for which `compare` reports a fall "
+        "of |SHAP| although the trees declared not to have seen a row are drawn at random.",
     )
 
 

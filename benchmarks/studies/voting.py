@@ -53,7 +53,7 @@ def table(content):
             ]
             for row in content["rows"]
         ],
-        f"Accuracy or R2, the mean over {content['n_sets']} tables of {N_TRAIN} rows; "
+        f"Accuracy or R2, mean over {content['n_sets']} tables of {N_TRAIN} rows; "
         f"{content['n_estimators']} trees, {N_FRESH:,} fresh rows. The out-of-bag estimate may be "
         f"off by {ERRORS_BAR} standard errors, or {POINTS_BAR}.",
     )

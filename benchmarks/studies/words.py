@@ -210,13 +210,13 @@ def table(content):
             ]
             for kind in kinds
         ],
-        f"Of {content['n_tables']} tables of a design, of 60 to 150 rows, and forests of {TREES} "
-        "trees. False is: not confirmed, where the mean share out of bag is above half of that by "
-        "MDI; share, where one has less than 5 % on average; replace, where the mean loss is above "
-        "20 % of the mean permutation importance; order, where that of 400 trees differs by more "
-        "than 2 standard errors; noise, where a feature of noise is not listed; SHAP, where it "
-        "falls by less than 5 % on average, or where the same is said of trees and rows that were "
-        "put together by chance; misleads, where the mean importance is not below 0 by 2 standard "
-        'errors. "Cannot be told from 0" says what a test found, so it has one '
+        f"{content['n_tables']} tables per design, of 60 to 150 rows, and forests of {TREES} "
+        "trees. A sentence is false in these cases. Not confirmed: the mean share out of bag is "
+        "above half of that by MDI. Share: one of the features has less than 5 % on average. "
+        "Replace: the mean loss is above 20 % of the mean permutation importance. Order: with 400 "
+        "trees the two features differ by more than 2 standard errors. Noise: a noise feature is "
+        "not listed. SHAP: the fall is less than 5 % on average, or the sentence also appears when "
+        "trees and rows are paired at random. Misleads: the mean importance is not below 0 by 2 "
+        'standard errors. "Cannot be told from 0" reports a test result, so it has only one '
         "number.",
     )

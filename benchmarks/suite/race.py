@@ -29,7 +29,7 @@ def run(args):
     """Race all cases whose name contains the text of --only, then startup."""
     other = Path(args.against).resolve()
     if not (other / "cart").is_dir():
-        raise DataError(f"{other} is no checkout of Cartwood.")
+        raise DataError(f"{other} is not a checkout of Cartwood.")
     sides = {"old": other, "old again": other, "new": ROOT}
     chosen = [case for case in (QUICK if args.quick else CASES) if args.only in case.name]
     rounds = 1 if args.quick else ROUNDS
@@ -63,8 +63,9 @@ def table(rows):
             ]
             for row in rows
         ],
-        "Medians over processes of their own, sides in turn; seconds, and bytes of memory. Noise: "
-        f"the old commit against itself. Slower: by more than {ALLOWED:.0%} beyond the noise.",
+        "Medians over separate processes, with alternating sides; seconds, and bytes of memory. "
+        f"Noise: the old commit against itself. Slower: by more than {ALLOWED:.0%} beyond the "
+        "noise.",
     )
 
 

@@ -39,7 +39,7 @@ def run(args):
     names = args.peers.split(",") if args.peers else [peer.name for peer in PEERS]
     unknown = set(names) - set(BY_NAME)
     if unknown:
-        raise DataError(f"unknown peer {sorted(unknown)[0]!r}; choose {', '.join(BY_NAME)}.")
+        raise DataError(f"unknown peer {sorted(unknown)[0]!r}; choose from {', '.join(BY_NAME)}.")
     commands, absent = _commands(names, args.quick)
     before = {} if args.quick else results.load("suite") or {}
     kept = {row["case"]: row for row in before.get("rows", [])}
@@ -88,11 +88,11 @@ def table(content):
         ["case", "Cartwood\nfit", "scikit-learn\nfit", "ratio", "bar", "reached", "predict\nratio",
          "bar", "reached", "the same\ntrees"],
         rows,
-        "Medians over processes of their own, sides in turn; fits at the better of one thread and "
-        "two (large tables: two), predictions at the better of both; kernels compiled, tables "
-        "encoded anew in every fit. A quarter of the rows is held out and predicted. Bar: the "
-        "ratio we want. scikit-learn has no bins: its exact forest stands beside ours of 255 bins. "
-        f"The same: of the first {N_COMPARED} trees, node for node. {NOTE}",
+        "Medians over separate processes, with alternating sides; fits at the better of one and "
+        "two threads (large tables: two), predictions at the better of both; kernels compiled, "
+        "tables encoded again in every fit. A quarter of the rows is held out and predicted. Bar: "
+        "the ratio aimed at. scikit-learn has no bins: its exact forest is compared with "
+        f"Cartwood's of 255 bins. The same: node for node, of the first {N_COMPARED} trees. {NOTE}",
     )  # fmt: skip
 
 
@@ -112,8 +112,8 @@ def peer_table(content):
         "Fits of all peers (seconds, and accuracy or R2 on the held-out rows)",
         ["case", *names],
         rows,
-        f"{notes}. A side that is measured once is stopped when its process has run "
-        f"{TOO_SLOW:g} times as long as scikit-learn's. A dash: not measured in that run."
+        f"{notes}. A peer that is measured once is stopped when its process has run "
+        f"{TOO_SLOW:g} times as long as scikit-learn's. A dash means not measured in that run."
         + (f" Not measured: {said}." if said else ""),
     )
 
@@ -141,9 +141,9 @@ def sizes_table(content):
          "scikit-learn\npickle", "share", "Cartwood\na node", "scikit-learn\na node",
          "Cartwood\none row", "scikit-learn\none row"],
         rows,
-        "Memory: what the process held at most in the fit beyond what it held before, the fitted "
-        "forest included. A node: bytes that a fitted tree holds. One row: predict_proba of a "
-        "single one, at the better of one thread and two.",
+        "Memory: the peak of the process during the fit beyond what it held before, including the "
+        "fitted forest. A node: bytes per node of a fitted tree. One row: predict_proba of a "
+        "single row, at the better of one and two threads.",
     )  # fmt: skip
 
 
@@ -161,9 +161,9 @@ def scaling_table(content):
         "As the work grows",
         ["", "Cartwood", "two threads\nagainst one", "scikit-learn", "two threads\nagainst one"],
         rows,
-        "Fits of two classes and 20 features: 20 trees on so many rows, or so many trees on "
-        "10,000 rows unless others are named. Asked of those sides only that are measured in every "
-        "round.",
+        "Fits of two classes and 20 features: 20 trees on the given number of rows, or the given "
+        "number of trees on 10,000 rows unless stated otherwise. Only peers that are measured in "
+        "every round take part.",
     )
 
 

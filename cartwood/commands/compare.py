@@ -55,7 +55,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     fitting.add_arguments(parser)
     parser.add_argument(
         "--exact", action="store_true",
-        help=f"judge Cartwood's trees on all out-of-bag rows, not on {judging.MAX_ROWS:,} of them",
+        help="judge each of Cartwood's trees on all its out-of-bag rows, not on "
+        f"{judging.MAX_ROWS:,} drawn ones",
     )  # fmt: skip
     parser.add_argument(
         "--no-permutation", action="store_true", help="leave out permutation importances"

@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("data", type=Path, metavar="FILE", help="a .csv or .parquet file")
     add("--target", required=True, metavar="COLUMN", help="column to predict")
-    add("--task", choices=KINDS, help="the target's values decide by default")
+    add("--task", choices=KINDS, help="default: by the target's values")
     more = "leave out a column; may be repeated"
     add("--drop", action="append", default=[], metavar="COLUMN", help=more)
     add("--trees", type=positive, default=100, metavar="N", help="number of trees (100)")
@@ -66,7 +66,8 @@ def add_groups(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--groups", metavar="COLUMN",
         help="rows with the same value, such as those of one patient or day, are out of bag "
-        "together: trees that have seen none of them judge them; the column itself is left out",
+        "together, so only trees that have seen none of them judge them; the column itself is "
+        "left out",
     )  # fmt: skip
 
 

@@ -26,9 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     fitting.add_arguments(parser)
     fitting.add_groups(parser)
     judging.add_arguments(parser)
-    parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="where to write it (importance-TABLE.html)"
-    )
+    where = "where to write the page (importance-TABLE.html)"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=where)
 
 
 def run(args: Namespace) -> None:

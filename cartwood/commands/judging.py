@@ -35,11 +35,11 @@ MANY = 20  # distinct values from which on a column may say whom rows belong to
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments for further measures, and for the number of rows that judge trees."""
     add = parser.add_argument
-    add("--refits", action="store_true", help="also drop-column importance: a refit per column")
+    add("--refits", action="store_true", help="also drop-column importance: one refit per column")
     add("--shap", action="store_true", help="also mean |SHAP|, by all trees and out of bag")
     add(
         "--exact", action="store_true",
-        help=f"judge each tree on all its out-of-bag rows, not on {MAX_ROWS:,} of them",
+        help=f"judge each tree on all its out-of-bag rows, not on {MAX_ROWS:,} drawn ones",
     )  # fmt: skip
     add(
         "--without", action="append", default=[], choices=(*PARTS, "pictures"), metavar="PART",

@@ -26,9 +26,9 @@ from importance.permutation.prepared_tree import prepare_tree
 
 METHODS = ("cells", "neighbours")
 BIAS = (
-    "Between permuting a feature and dropping it: cells are coarse, so some of what correlated "
-    "features carry is left in it, and rows that are alone in their cell count as no loss at all, "
-    "which pulls values to 0."
+    "Between permuting a feature and dropping it: cells are coarse, so it keeps some of what "
+    "correlated features carry, and rows that are alone in their cell count as no loss at all, "
+    "which pulls values towards 0."
 )
 _FEATURES_AT_ONCE = 16  # features whose neighbours are held at once
 
@@ -213,11 +213,11 @@ def find_conditions(
             column = positions_of(key, names)
             if len(column) != 1:
                 raise ValueError(
-                    f"condition: {key!r} is no single feature, and no name of a group."
+                    f"condition: {key!r} is neither a single feature nor the name of a group."
                 )
             known = [g for g, group in enumerate(groups) if column[0] in group.columns]
         if known[0] in given:
-            raise ValueError(f"condition names {groups[known[0]].name!r} twice.")
+            raise ValueError(f"condition contains {groups[known[0]].name!r} twice.")
         given[known[0]] = positions_of(columns, names)
     sets = []
     for g, group in enumerate(groups):
@@ -304,6 +304,6 @@ def _warn_of_few_movable(movable, names, method):
     )
     reason = "are alone in their cell" if method == "cells" else "have no neighbour out of bag"
     warn_user(
-        f"Most out-of-bag rows {reason} and could not get another value (share that could: "
-        f"{listed}{more}); their importance is near 0 for want of a permutation. {remedy}"
+        f"Most out-of-bag rows {reason}, so they could not get another value (share that could: "
+        f"{listed}{more}); these importances are near 0 because little was permuted. {remedy}"
     )

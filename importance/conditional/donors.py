@@ -106,9 +106,9 @@ def find_neighbors(
             categories, codes = np.unique(x, return_inverse=True)
             if len(categories) > MOST_CATEGORIES:
                 raise ValueError(
-                    f"Column {column} has {len(categories)} categories, more than the "
-                    f"{MOST_CATEGORIES} that neighbours are told apart by. Use method='cells', or "
-                    "leave it out with condition={...}."
+                    f"Column {column} has {len(categories)} categories; method='neighbours' takes "
+                    f"at most {MOST_CATEGORIES}. Use method='cells', or leave the column out with "
+                    "condition={...}."
                 )
             parts.append(np.eye(len(categories))[codes] / np.sqrt(2.0))
         else:

@@ -88,13 +88,13 @@ def refuse_refits(forest: Any, does: str) -> None:
     """
     if isinstance(forest, BaggedTrees):
         raise TypeError(
-            f"{does} grows a forest anew, but a {forest.name} draws columns and rows for each of "
-            "its estimators; fit a random forest."
+            f"{does} grows the forest again, which a {forest.name} does not support, because it "
+            "draws columns and rows for each estimator; fit a random forest."
         )
     if len(getattr(forest, "_grown_with", ())) > 1:
         raise TypeError(
-            f"{does} grows the forest anew, but its trees were grown with several sets of "
-            "parameters (warm_start=True); fit it with one."
+            f"{does} grows the forest again, but its trees were grown with several sets of "
+            "parameters (warm_start=True); fit it with one set."
         )
 
 
@@ -102,9 +102,9 @@ def refuse_steps(forest: Any) -> None:
     """Raise a TypeError if an adopted forest has steps before it, which would need a refit, too."""
     if hasattr(forest, "_steps_before"):
         raise TypeError(
-            "A refit changes rows, columns or y, which the steps before the forest were fitted on; "
-            "give it the forest and its table, pipeline[-1] and pipeline[:-1].transform(X), if "
-            "these steps do not depend on y."
+            "A refit changes rows, columns or y, but the pipeline steps before the forest were "
+            "fitted on the original ones. If these steps do not depend on y, give it the forest, "
+            "pipeline[-1], and its table, pipeline[:-1].transform(X)."
         )
 
 
@@ -118,7 +118,7 @@ def take_steps(forest: Any, X: Any) -> Any:
 def _require_forest(model):
     name = type(model).__name__
     if not hasattr(model, "fit") or not hasattr(model, "n_estimators"):
-        raise TypeError(f"An importance is a function of a fitted random forest, got {model!r}.")
+        raise TypeError(f"Importances need a fitted random forest, got {model!r}.")
     check_is_fitted(model)
     estimators = getattr(model, "estimators_", [None])
     several = np.ravel(estimators) if isinstance(estimators, np.ndarray) else estimators
@@ -127,8 +127,8 @@ def _require_forest(model):
         raise TypeError(f"{name} is not a random forest.")
     if not (is_classifier(model) or is_regressor(model)):
         raise TypeError(
-            f"{name} predicts neither classes nor numbers of a target, so no feature is important "
-            "for its predictions; fit a random forest with y."
+            f"{name} does not predict a target, so no feature can be important for its "
+            "predictions; fit a random forest with y."
         )
     if trees[0].n_outputs > 1:
         raise TypeError(
@@ -145,8 +145,8 @@ def _as_grown(forest):
         return forest
     changes = ", ".join(f"{k}={grown_with[k]!r} to {now[k]!r}" for k in changed)
     warn_user(
-        f"Parameters of the {type(forest).__name__} were changed since it was fitted: {changes}. "
-        "Its importances are those of the fit."
+        f"Parameters of the {type(forest).__name__} were changed after the fit: {changes}. "
+        "Its importances are those of the forest as it was fitted."
     )
     grown = object.__new__(type(forest))
     vars(grown).update({**vars(forest), **grown_with})
@@ -163,14 +163,14 @@ def _refuse_contradictions(forest):
         if changed:
             listed = ", ".join(f"{k}={params[k]!r} (trees: {theirs[k]!r})" for k in changed)
             raise ValueError(
-                f"The {type(forest).__name__} has other parameters than its trees were grown with: "
-                f"{listed}. Set them back with set_params, or fit it again."
+                f"Parameters of the {type(forest).__name__} differ from those its trees were grown "
+                f"with: {listed}. Reset them with set_params, or fit it again."
             )
     n_draws = getattr(forest, "_n_samples_bootstrap", None)
     if hasattr(forest, "_n_samples_bootstrap") and forest.bootstrap != (n_draws is not None):
         raise ValueError(
             f"The {type(forest).__name__} has bootstrap={forest.bootstrap!r}, but was fitted with "
-            f"{not forest.bootstrap}. Set it back with set_params, or fit it again."
+            f"{not forest.bootstrap}. Reset it with set_params, or fit it again."
         )
 
 
@@ -200,8 +200,9 @@ class BaggedTrees(BaseEstimator):
         base = bagging.estimators_[0]
         if getattr(base, "categorical_features", None) is not None:
             raise TypeError(
-                f"{self.name} of trees with categorical_features numbers the categories tree by "
-                "tree; importances take a random forest with categorical_features."
+                f"A {self.name} of trees with categorical_features numbers the categories of "
+                "every tree separately, so importances cannot use it; fit a random forest with "
+                "categorical_features."
             )
         self.precision = precision_of(base).name
         self.voting = getattr(bagging, "voting", "soft")

@@ -40,7 +40,7 @@ def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray | None = None
     rare += f" and {n_others} more" if n_others else ""
     warn_user(
         f"Rows of class {rare} are out of bag less than half as often as those of the other "
-        f"classes (share of the trees: {shares}), so they hardly count out of bag. "
-        'class_weight="balanced_subsample" weighs the rows without drawing them more often; '
-        "oob_permutation(..., per_class=True) judges every class by itself."
+        f"classes (share of the trees: {shares}), so they hardly count out of bag. Fit with "
+        'class_weight="balanced_subsample", which weights the rows without drawing them more '
+        "often, or judge every class by itself with oob_permutation(..., per_class=True)."
     )

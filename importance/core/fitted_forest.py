@@ -18,7 +18,9 @@ from importance.core.adoption import take_steps
 from importance.core.training_table import fills_leaves, grew_on
 
 NO_ROW = "No row is out of bag for any tree; draw fewer rows with max_samples."
-NO_ROW_COUNTS = "No row that counts is out of bag for any tree; draw fewer rows with max_samples."
+NO_ROW_COUNTS = (
+    "No row of positive weight is out of bag for any tree; draw fewer rows with max_samples."
+)
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,8 @@ def check_training_rows(forest: Any, X: Any) -> FittedForest:
     fitted = FittedForest(forest, X, np.zeros(X.shape[0]), np.ones(X.shape[0]))
     if not fills_leaves(fitted):
         raise ValueError(
-            "X is not the table that the forest was fitted on: values differ, or the order of the "
-            "rows. Give it the training table."
+            "X is not the table that the forest was fitted on: values or the order of the rows "
+            "differ. Give it the training table."
         )
     return fitted
 
@@ -171,7 +173,7 @@ def check_evaluation_rows(
     weight = check_sample_weight(sample_weight, X)
     weight = np.ones(X.shape[0]) if weight is None else weight
     if not weight.any():
-        raise ValueError("sample_weight is 0 in every row: no loss is left to compare.")
+        raise ValueError("sample_weight is 0 in every row, so there is no loss to compare.")
     if is_classification(forest):
         return X, encode_known_labels(y, [forest.classes_]).codes[:, 0], weight
     return X, y.astype(np.float64), weight
@@ -193,8 +195,8 @@ def refuse_sent_by_surrogates(forest: Any, X: Any) -> None:
     if is_sent and np.isnan(X).any():
         raise ValueError(
             "X has missing values, which the forest sends by surrogates (missing='surrogate'); "
-            "this importance walks its trees by their splits alone. Fill them in, fit with "
-            "missing='learned', or ask surrogate_importance(forest), which needs no X."
+            "this importance does not support surrogates. Fill in the values, fit with "
+            "missing='learned', or use surrogate_importance(forest), which needs no X."
         )
 
 
@@ -205,8 +207,8 @@ def _require_training_table(fitted):
     """
     for name in getattr(fitted.forest, "_weighed_by", ()):
         raise TypeError(
-            f"{fitted.forest.name} of trees with {name} weighs rows tree by tree; this importance "
-            f"takes a random forest with {name}."
+            f"A {fitted.forest.name} of trees with {name} weights rows tree by tree, which this "
+            f"importance does not support; fit a random forest with {name}."
         )
     is_same = is_table_of(fitted.forest, fitted.X, fitted.codes)
     if is_same is None:
@@ -215,8 +217,8 @@ def _require_training_table(fitted):
         return
     refuse_several_tables(fitted.forest)
     raise ValueError(
-        "(X, y) is not the table that the forest was fitted on: values differ, or the order of "
-        "the rows, or its class_weight was changed since. Give it the training table."
+        "(X, y) is not the table that the forest was fitted on: values or the order of the rows "
+        "differ, or class_weight was changed after the fit. Give it the training table."
     )
 
 
@@ -224,9 +226,9 @@ def refuse_several_tables(forest: Any) -> None:
     """Raise a ValueError if the trees of a forest were grown on several tables."""
     if not is_of_one_table(forest):
         raise ValueError(
-            "The forest was fitted on several tables (warm_start=True), of which none is that of "
-            "all its trees, or drew the rows of one in several ways: importances need one. Fit it "
-            "on one table, or judge it on held-out rows (held_out_permutation)."
+            "The forest was fitted on several tables (warm_start=True), or drew the rows of one "
+            "in several ways, so no single table is that of all its trees. Fit it on one table, "
+            "or judge it on held-out rows (held_out_permutation)."
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 def require_count(name: str, value: Any, least: int = 1) -> None:
     """Raise a ValueError unless the value is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name}={value!r} must be at least {least}, a whole number.")
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
 
 
 def require_function(name: str, value: Callable | None, example: str) -> None:

@@ -48,7 +48,7 @@ def parse_groups(groups: Any, names: Iterable) -> Groups:
     groups = () if groups is None else groups
     if not np.iterable(groups):
         raise TypeError(
-            f"groups={groups!r} must be lists of columns, or a dict of such lists by their names."
+            f"groups={groups!r} must be a list of lists of columns, or a dict of them by name."
         )
     names = np.asarray(names, dtype=object)
     named = groups if isinstance(groups, dict) else dict(enumerate(groups))
@@ -96,7 +96,7 @@ def positions_of(columns: Any, names: np.ndarray) -> np.ndarray:
     """Ascending positions, without repeats, of columns that are given by name or position."""
     columns = [columns] if isinstance(columns, (str, int, np.integer)) else columns
     if not np.iterable(columns):
-        raise TypeError(f"{columns!r} names no columns; give their names or positions in a list.")
+        raise TypeError(f"{columns!r} is not a list of columns; list their names or positions.")
     return np.unique(np.array([_position(column, names) for column in columns], np.int64))
 
 

@@ -10,8 +10,8 @@ from importance.core.fitted_forest import FittedForest, check_forest
 from importance.core.training_table import grew_on, has_rows_of
 
 _REMEDY = (
-    "Use rows that it was not fitted on, or judge it out of bag (oob_permutation; drop_column with "
-    'on="oob").'
+    "Use rows that the forest was not fitted on, or judge it out of bag (oob_permutation; "
+    'drop_column with on="oob").'
 )
 _TRAINED_ON = "{} table that the forest was fitted on, so they are not held out. " + _REMEDY
 MOST_SHARED = 0.1  # a larger share of such rows is an error, a smaller one a warning
@@ -79,4 +79,4 @@ def compare_rows(known: np.ndarray, rows: np.ndarray) -> None:
     )
     if excess > MOST_SHARED * len(rows):
         raise ValueError(f"{text}: they are not held out. {_REMEDY}")
-    warn_user(f"{text}, so they are not held out: leave them out.")
+    warn_user(f"{text}, so they are not held out: remove them.")

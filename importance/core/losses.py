@@ -120,14 +120,14 @@ def poisson(values: np.ndarray, codes: np.ndarray) -> PoissonLoss:
     means = np.ascontiguousarray(values[:, 0])
     if codes.min(initial=0.0) < 0.0:
         raise ValueError(
-            f'loss="poisson" is the deviance of counts, but y holds {codes.min()}; use '
+            f'loss="poisson" needs counts of at least 0, but y holds {codes.min()}; use '
             '"squared_error" or "absolute_error".'
         )
     if means.min(initial=np.inf) <= 0.0:
         raise ValueError(
-            f'loss="poisson" is infinite where a count is predicted to be 0, but the forest '
-            f'predicts {means.min()} in a leaf; fit it with criterion="poisson" or a larger '
-            'min_samples_leaf, or use "squared_error" or "absolute_error".'
+            f'loss="poisson" needs predictions above 0, but the forest predicts {means.min()} in '
+            'a leaf; fit it with criterion="poisson" or a larger min_samples_leaf, or use '
+            '"squared_error" or "absolute_error".'
         )
     return PoissonLoss(means, np.log(means), codes, xlogy(codes, codes) - codes)
 

@@ -100,7 +100,7 @@ def plot_trees(result: Any, ax: Any = None, max_features: int = 30) -> Any:
         If the result has no values of single trees (`per_tree`).
     """
     if result.per_tree is None:
-        raise ValueError(f"{result.measure} does not ask trees one by one: there is no per_tree.")
+        raise ValueError(f"{result.measure} has no values per tree (per_tree).")
     shown = leading(result.values, max_features)
     ax = axes_for(ax, len(shown))
     per_tree = result.per_tree[~np.isnan(result.per_tree).any(axis=1)]
@@ -143,13 +143,13 @@ def plot_rows(
         If the result has no values of single rows (`per_row`), or X is another table.
     """
     if result.per_row is None:
-        raise ValueError(f"{result.measure} has no per_row: ask for it with per_row=True.")
+        raise ValueError(f"{result.measure} has no values per row; compute it with per_row=True.")
     shown = leading(result.values, max_features)
     ax = axes_for(ax, len(shown), height=0.42)
     columns = None if X is None else _columns_of(result, X)
     draw_swarms(ax, result.feature_names, result.per_row, shown, max_rows, columns)
-    note = "" if X is None else ", blue to red: low to high values of the feature"
-    return _entitle(ax, result, shown, f"a dot: a row{note}")
+    note = "" if X is None else "; blue to red: low to high values of the feature"
+    return _entitle(ax, result, shown, f"one dot per row{note}")
 
 
 def _columns_of(result, X):
@@ -158,8 +158,8 @@ def _columns_of(result, X):
     n_rows = len(result.per_row)
     if table.ndim != 2 or len(table) != n_rows:
         raise ValueError(
-            f"X has shape {table.shape}, but the values are of {n_rows} rows; give it the training "
-            "table."
+            f"X has shape {table.shape}, but there are values for {n_rows} rows; give it the "
+            "training table."
         )
     called = [str(name) for name in getattr(X, "columns", ())]
     called = called or [f"x{j}" for j in range(table.shape[1])]
@@ -245,7 +245,7 @@ def plot_ranks(
     ax.tick_params(length=0)
     n_all = len(names)
     if len(shown) < n_all:
-        some = f"the {min(max_features, n_all)} first of {n_all} features by {next(iter(results))}"
+        some = f"the first {min(max_features, n_all)} of {n_all} features by {next(iter(results))}"
         n_more = len(shown) - min(max_features, n_all)
         ax.set_xlabel(some + (f", and {n_more} that are named" if n_more else ""))
     return ax

@@ -115,7 +115,8 @@ class Importances:
         over = self.uncertainty if over is None else over
         if over not in self.errors:
             raise ValueError(
-                f"over={over!r}: {self.measure} has standard errors {sorted(self.errors)}."
+                f"over={over!r} is not one of the standard errors of {self.measure}: "
+                f"{sorted(self.errors)}."
             )
         return self.errors[over]
 
@@ -219,7 +220,7 @@ class Importances:
         texts = estimates(self.values, self.standard_error)
         leaders = list_leaders(self.feature_names, self.values, texts)
         loss = "" if self.loss is None else f", {self.loss}"
-        some = "" if self.max_rows is None else f", {self.max_rows:,} rows a tree"
+        some = "" if self.max_rows is None else f", {self.max_rows:,} rows per tree"
         return f"<Importances {self.measure}{loss}{some}, ± {self.uncertainty}: {leaders}>"
 
 

@@ -17,7 +17,7 @@ from importance.core.result import Importances
 from importance.drop_column.refits import NO_COLUMNS, choose_design, losses_without
 
 BIAS = (
-    "Of two features that carry the same information neither is missed, so both can have 0: it "
+    "If two features carry the same information, neither is missed, so both can have 0: it "
     "measures what nothing else can replace."
 )
 
@@ -146,8 +146,8 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
     voting = getattr(fitted.forest, "voting", "soft")
     if voting not in ("soft", "majority"):
         raise ValueError(
-            f"drop_column judges votes in which all trees count the same, not voting={voting!r}; "
-            'fit a forest with voting="soft".'
+            f"drop_column does not support voting={voting!r}, in which trees do not count the "
+            'same; fit a forest with voting="soft".'
         )
     for group in groups:
         if len(group.columns) == fitted.X.shape[1]:
@@ -203,7 +203,7 @@ def _over_rows(per_row, weight, units=None):
     units = (np.arange(len(known)) if units is None else units)[known]
     per_row, weight = per_row[known], weight[known, np.newaxis]
     if not weight.any():
-        raise ValueError("sample_weight is 0 in every row that is judged.")
+        raise ValueError("sample_weight is 0 in every judged row.")
     share = weight / weight.sum()
     mean = (share * per_row).sum(axis=0)
     of_units = np.zeros((units.max() + 1, per_row.shape[1]))

@@ -270,7 +270,7 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
     if isinstance(on, str):
         if on != "oob":
             raise ValueError(
-                f'on={on!r} is neither "oob" nor rows (X_test, y_test), a number of folds or a '
+                f'on={on!r} must be "oob", rows (X_test, y_test), a number of folds or a '
                 "cross-validation splitter."
             )
         fitted = check_forest(forest, X, y, sample_weight)
@@ -327,7 +327,7 @@ def _refuse_parted_groups(forest, folds):
         parted = np.intersect1d(groups[train], groups[test])
         if len(parted):
             raise ValueError(
-                f"The forest was fitted with groups of rows, and folds part {len(parted)} of them: "
-                "what is held out would be known. Judge it by drop_column with "
-                "on=list(GroupKFold().split(X, y, groups)), or out of bag."
+                f"The forest was fitted with groups of rows, and the folds split {len(parted)} of "
+                "them, so training would have seen part of what is held out. Use "
+                "on=list(GroupKFold().split(X, y, groups)), or judge it out of bag."
             )

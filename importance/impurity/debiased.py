@@ -30,8 +30,8 @@ METHODS = ("ufi", "mdi_oob")
 _ROUNDING = 1e-14  # times the mean |y|^2 of a node: a smaller decrease is a rounding error
 BIAS = (
     "0 on average for a feature that is independent of y in every node, so values can be negative "
-    "(mdi_oob only where y is centred). "
-    "It judges {impurity} whatever criterion grew the trees, and only the splits that were made: "
+    "(mdi_oob only if y is centred). "
+    "It measures {impurity} whatever criterion grew the trees, and only the splits that were made: "
     "correlated features share it."
 )
 

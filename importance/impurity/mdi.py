@@ -11,7 +11,7 @@ from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
 
 BIAS = (
-    "Computed on the rows the trees were grown on, it favours features with many distinct values "
+    "Computed on the rows that grew the trees, it favours features with many distinct values "
     "and whatever the trees overfit (Strobl et al. 2007)."
 )
 

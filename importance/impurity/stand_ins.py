@@ -30,15 +30,15 @@ from importance.impurity.debiased import evaluate_trees
 
 ROWS = ("training", "oob")
 BIAS = (
-    "Features that say the same all count in full, so values do not add up to what the trees "
-    "improve. On the rows the trees were grown on every feature gets something, noise too: splits "
-    "overfit (as in mdi), and the best of many cuts agrees with a split by chance."
+    "Features that carry the same information all count in full, so values do not add up to the "
+    "trees' improvement. On the rows that grew the trees, every feature gets something, even "
+    "noise: splits overfit (as in mdi), and the best of many cuts agrees with a split by chance."
 )
 BIAS_OOB = (
-    "Features that say the same all count in full, so values do not add up to what the trees "
-    "improve. Judged out of bag the splits on noise are worth 0 on average; as a surrogate noise "
-    "is worth less than 0, for it sends fewer rows right than the majority rule. It judges "
-    "{impurity} whatever criterion grew the trees."
+    "Features that carry the same information all count in full, so values do not add up to the "
+    "trees' improvement. Judged out of bag, splits on noise are worth 0 on average; as a surrogate "
+    "noise is worth less than 0, because it sends fewer rows to the correct side than the majority "
+    "rule. It measures {impurity} whatever criterion grew the trees."
 )
 
 
@@ -105,8 +105,8 @@ def surrogate_importance(
         raise ValueError(f"on={on!r} is not known; use one of {ROWS}.")
     if on == "training" and any(table is not None for table in (X, y, sample_weight)):
         raise ValueError(
-            'on="training" is read off the trees, without a table: leave X, y and sample_weight '
-            'out, or set on="oob", by which the rows judge that trees have not seen.'
+            'on="training" is read off the trees and takes no table: leave out X, y and '
+            'sample_weight, or set on="oob" to judge on the rows that trees have not seen.'
         )
     given, trees = with_surrogates(model)
     columns = parse_groups(groups, names_of(given))
@@ -147,9 +147,9 @@ def with_surrogates(model: Any) -> tuple[Any, list]:
     if any(getattr(tree, "surrogates", None) is None for tree in trees):
         name = getattr(given, "name", type(given).__name__)
         raise ValueError(
-            f"{name} was fitted without surrogates, so no feature stands in for another. Fit a "
-            'tree or forest of Cartwood with surrogates="auto" or a number; with the default '
-            'missing="learned" its trees stay the same.'
+            f"{name} was fitted without surrogates, so no feature stands in for another. Fit "
+            'a tree or forest of Cartwood with surrogates="auto" or a number; with the default '
+            'missing="learned" this does not change the splits.'
         )
     return given, trees
 
@@ -157,8 +157,8 @@ def with_surrogates(model: Any) -> tuple[Any, list]:
 def _check_rows(given, X, y, sample_weight):
     if hasattr(given, "tree_"):
         raise ValueError(
-            f'on="oob" asks rows that a tree was not grown on, but a single {type(given).__name__} '
-            "has none; fit a random forest."
+            f'on="oob" needs rows that a tree was not grown on, but a single '
+            f"{type(given).__name__} has none; fit a random forest."
         )
     if X is None or y is None:
         raise ValueError('on="oob" needs the table that the forest was fitted on: give X and y.')

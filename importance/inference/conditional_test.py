@@ -26,8 +26,8 @@ from importance.inference.refit import for_each, seeds_of
 METHODS = ("resample", "drop")
 _ROUNDING = 1e-12  # of the largest error: smaller differences are due to the order of sums
 BIAS = (
-    "A conditional distribution that is estimated badly makes rows that do not occur, and a "
-    "feature that others stand for then seems to say something of its own."
+    "A badly estimated conditional distribution makes rows that do not occur; a feature that "
+    "others can replace then seems to carry information of its own."
 )
 
 
@@ -148,13 +148,13 @@ def _refuse_what_cannot_be_resampled(fitted):
     voting = getattr(fitted.forest, "voting", "soft")
     if voting != "soft":
         raise ValueError(
-            f"conditional_test judges the mean of the trees, not voting={voting!r}; fit a forest "
-            'with voting="soft".'
+            f"conditional_test judges the mean of the trees and does not support "
+            f'voting={voting!r}; fit a forest with voting="soft".'
         )
     if issparse(fitted.X):
         raise TypeError(
-            "conditional_test draws columns anew, which leaves no zeros: give the forest a dense "
-            'table, X.toarray(), or use method="drop".'
+            "conditional_test cannot redraw the columns of a sparse X, because they would not stay "
+            'sparse: give the forest a dense table, X.toarray(), or use method="drop".'
         )
 
 

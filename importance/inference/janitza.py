@@ -98,9 +98,10 @@ def mirrored_null(values: np.ndarray) -> np.ndarray:
     negative = known[known < 0.0]
     if len(known) < MIN_NON_POSITIVE or len(negative) == 0:
         raise ValueError(
-            f"Of {len(values)} importances {len(known)} are not positive and {len(negative)} are "
-            f"negative; a mirrored null needs {MIN_NON_POSITIVE} that are not positive, and some "
-            "negative: a table of many features without information. Use permutation_test."
+            f"A mirrored null needs at least {MIN_NON_POSITIVE} importances that are not positive, "
+            f"some of them negative, as in a table with many uninformative features; of these "
+            f"{len(values)}, {len(known)} are not positive and {len(negative)} are negative. Use "
+            "permutation_test."
         )
     return np.concatenate((known, -negative))
 

@@ -89,8 +89,8 @@ class Refits:
             X, y = _safe_indexing(X, rows), y[rows]
             if _has_costs(self.model) and len(missing := np.setdiff1d(self.y, y)):
                 raise ValueError(
-                    f"The rows of a refit have none of class {missing[0]}, which priors or loss= "
-                    "of the forest name. Draw more of the rows, or fit it without."
+                    f"The rows of a refit have none of class {missing[0]}, which the forest's "
+                    "priors or loss name. Draw more of the rows, or fit it without these."
                 )
             weight = None if weight is None else weight[rows]
             if isinstance(model.max_samples, int | np.integer):
@@ -149,7 +149,7 @@ def _unfitted(forest):
     alike = (getattr(ours, cls.__name__, None) for cls in type(forest).__mro__)
     kind = next(filter(None, alike), None)
     if kind is None:
-        raise TypeError(f"{type(forest).__name__} cannot be refitted: no forest of ours is alike.")
+        raise TypeError(f"{type(forest).__name__} cannot be refitted: Cartwood has no such forest.")
     plan = getattr(forest, "_bootstrap", None)
     for name, given in (("groups", "groups"), ("in_bag", "given")):
         if getattr(plan, given, None) is not None:
@@ -173,8 +173,8 @@ def _require_draws_of(forest):
     said = count_draws(forest.max_samples, forest._n_samples, row_weight_of(forest))
     if said != n_drawn:
         raise ValueError(
-            f"The forest has max_samples={forest.max_samples!r}, that is {said} rows, but its "
-            f"trees drew {n_drawn}. Set it back with set_params, or fit it again."
+            f"The forest has max_samples={forest.max_samples!r}, which means {said} rows, but its "
+            f"trees drew {n_drawn}. Reset it with set_params, or fit it again."
         )
 
 
@@ -193,12 +193,12 @@ def _weight_of_fit(forest, y):
         return weight
     if weight is None:
         raise ValueError(
-            f"The forest has class_weight={class_weight!r}, but its rows weighed the same in the "
-            "fit. Set it back with set_params, or fit it again."
+            f"The forest has class_weight={class_weight!r}, but its rows had equal weights in the "
+            "fit. Reset it with set_params, or fit it again."
         )
     if np.allclose(of_classes, weight, rtol=1e-12):
         return None
     raise ValueError(
-        "The forest was fitted with both class_weight and sample_weight, which cannot be told "
-        "apart for its refits. Fit it with their product as sample_weight and class_weight=None."
+        "The forest was fitted with both class_weight and sample_weight, which its refits cannot "
+        "separate. Fit it with their product as sample_weight and class_weight=None."
     )

@@ -22,8 +22,8 @@ from importance.inference.refit import Measure, Refits
 CONFIRMED, TENTATIVE, REJECTED = "confirmed", "tentative", "rejected"
 METHODS = {"maximum", "boruta"}
 BIAS = (
-    "Of forests with twice as many columns, in which every feature competes with the shadows: "
-    "values differ from those of the forest without them."
+    "Values come from forests with twice as many columns, in which every feature competes with "
+    "the shadows; they differ from those of the forest without them."
 )
 
 
@@ -183,8 +183,8 @@ def measure_with_shadows(
     def check(found):
         if found.values.shape != (2 * n_features,):
             raise ValueError(
-                f"measure gave {len(found.values)} importances of {2 * n_features} columns; a "
-                "shadow is that of a single column: measure without groups."
+                f"measure returned {len(found.values)} importances for {2 * n_features} columns, "
+                "but each column needs its own; use a measure without groups."
             )
         return replace(found, per_tree=None, per_row=None)
 
@@ -354,7 +354,7 @@ def select_features(
     least = int(np.ceil(1.0 / alpha - 1.0 - 1e-9)) if method == "maximum" else 1
     if n_rounds < least:
         raise ValueError(
-            f"n_rounds={n_rounds} cannot confirm anything at alpha={alpha}; play {least} at least."
+            f"n_rounds={n_rounds} cannot confirm anything at alpha={alpha}; use at least {least}."
         )
     rounds, shadow_rounds, _ = measure_with_shadows(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback

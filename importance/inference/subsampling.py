@@ -71,13 +71,15 @@ def over_data(
     """
     require_count("n_subsamples", n_subsamples)
     if not isinstance(subsample, Real) or np.isnan(subsample):
-        raise ValueError(f"subsample={subsample!r} must be a share of the rows, such as 0.5.")
+        raise ValueError(
+            f"subsample={subsample!r} must be a share of the rows between 0 and 1, such as 0.5."
+        )
     refits = Refits.of(forest, X, y, measure)
     n = refits.n_samples
     b = round(subsample * n)
     if not 2 <= b < n:
         raise ValueError(
-            f"subsample={subsample} takes {b} of {n} rows; take at least 2, and not all."
+            f"subsample={subsample} draws {b} of {n} rows; draw at least 2, but not all."
         )
     found = refits.measure(forest, X, y)
 

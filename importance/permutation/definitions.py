@@ -19,7 +19,7 @@ from importance.permutation import forest_level
 from importance.permutation.shuffling import seeded
 from importance.permutation.tree_level import Options, evaluate_trees
 
-BIAS = "That of the source: permuting one feature of a correlated group asks about impossible rows."
+BIAS = "As in the source: permuting one of several correlated features makes impossible rows."
 
 
 class Definition(NamedTuple):
@@ -68,7 +68,9 @@ def ranger(fitted: FittedForest, groups: Groups, options: Options) -> Importance
         known = {"zero_one": losses.zero_one, "true_class": losses.true_class}
     name = next(iter(known)) if options.loss is None else options.loss
     if name not in known:
-        raise ValueError(f"loss={name!r} is not one of ranger's here; use one of {list(known)}.")
+        raise ValueError(
+            f"loss={name!r} is not a loss of ranger for this forest; use one of {list(known)}."
+        )
     make_loss = losses.as_predicted(known[name], fitted.forest)
     result = evaluate_trees(fitted, make_loss, groups, options)
     per_row = result.row_sum / len(result.per_tree) if options.per_row else None
@@ -106,20 +108,20 @@ def breiman2001(fitted: FittedForest, groups: Groups, options: Options) -> Impor
     """
     if not fitted.is_classification:
         raise ValueError(
-            'definition="breiman2001" counts votes for classes, and numbers have none; use '
-            '"randomForest" for squared error.'
+            'definition="breiman2001" counts votes for classes, which regression does not have; '
+            'use "randomForest" for squared error.'
         )
     if hasattr(fitted.forest, "loss_"):
         raise ValueError(
-            'definition="breiman2001" counts votes, and a forest fitted with loss= has none: its '
-            "class shares are weighed by what mistakes cost. Leave out the definition."
+            'definition="breiman2001" counts votes, which a forest fitted with loss= does not '
+            "have: it weights class shares by the costs of mistakes. Leave out definition."
         )
     evaluate = forest_level.mean_loss(fitted, losses.zero_one)
     base, permuted = _permute_forest(fitted, evaluate, groups, options, is_shared=False)
     if base == 0.0:
         raise ValueError(
-            "The out-of-bag error of the forest is 0, so no percent increase over it is defined; "
-            'use definition="randomForest", or none.'
+            "The out-of-bag error of the forest is 0, so an increase in percent is undefined; "
+            'use definition="randomForest", or leave out definition.'
         )
     return forest_level.over_permutations(
         100.0 * (permuted - base) / base, groups, measure="oob_permutation (breiman2001)",

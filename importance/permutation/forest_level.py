@@ -25,8 +25,8 @@ from importance.core.used_features import values_of
 from importance.permutation.shuffling import PermutedTree, seeded
 
 BIAS = (
-    "Permuting one feature of a correlated group asks the trees about rows that do not occur; of "
-    "features that can replace each other none seems to matter much."
+    "Permuting one feature of a correlated group asks the trees about rows that do not occur; "
+    "features that can replace each other all seem to matter little."
 )
 _BLOCK_VALUES = 1 << 22  # sums of votes that a thread holds at a time, for one group at least
 # evaluate(values, known) scores mean votes, (n_known, n_values), of the rows `known`.
@@ -101,18 +101,18 @@ def forest_permutation(
     voting = getattr(forest, "voting", "soft")
     if voting not in ("soft", "majority"):
         raise ValueError(
-            f'The forest level judges voting="soft" or "majority", not voting={voting!r}; fit a '
+            f'level="forest" supports voting="soft" and "majority", not voting={voting!r}; fit a '
             'forest with one of them, or use level="tree".'
         )
     if metric is None:
         if response != "predictions" or not greater_is_better:
-            raise ValueError("response and greater_is_better are those of a metric; give one.")
+            raise ValueError("response and greater_is_better describe a metric; give metric, too.")
         name, make_loss = choose_loss(loss, forest)
         evaluate, sign = mean_loss(fitted, make_loss), 1.0
         unit = f"increase in out-of-bag {name.replace('_', '-')} loss of the forest"
     else:
         if loss is not None:
-            raise ValueError(f"Either loss={loss!r} or a metric judges the forest; give only one.")
+            raise ValueError(f"loss={loss!r} and metric exclude each other; give only one.")
         evaluate = score_by(fitted, metric, response, sample_weight is not None)
         sign = -1.0 if greater_is_better else 1.0
         name = getattr(metric, "__name__", repr(metric))
@@ -188,9 +188,9 @@ def score_by(
     """Evaluate aggregated predictions by a metric in the style of `sklearn.metrics`."""
     classes = fitted.forest.classes_ if fitted.is_classification else None
     if response not in ("predictions", "probabilities"):
-        raise ValueError(f'response must be "predictions" or "probabilities", but is {response!r}.')
+        raise ValueError(f'response={response!r} must be "predictions" or "probabilities".')
     if response == "probabilities" and classes is None:
-        raise ValueError('Numbers have no probabilities; set response="predictions".')
+        raise ValueError('Regression has no probabilities; set response="predictions".')
     truth = fitted.codes if classes is None else classes[fitted.codes.astype(np.int64)]
 
     costs = getattr(fitted.forest, "loss_", None)
@@ -207,7 +207,7 @@ def score_by(
         options = {"sample_weight": fitted.weight[known]} if weighs else {}
         score = metric(truth[known], said, **options)
         if np.shape(score) or np.asarray(score).dtype.kind not in "biuf":
-            raise TypeError(f"metric should return a number, but returned {type(score).__name__}.")
+            raise TypeError(f"metric must return a number, but returned {type(score).__name__}.")
         return score
 
     return evaluate

@@ -138,7 +138,7 @@ def oob_permutation(
         )  # fmt: skip
     fitted = check_forest(forest, X, y, sample_weight)
     if per_class and not fitted.is_classification:
-        raise ValueError("per_class=True judges every class, and numbers have none.")
+        raise ValueError("per_class=True judges every class, but regression has no classes.")
     columns = group_columns(groups, forest)
     options = Options(
         per_row, per_class, scale, loss, n_repeats, random_state, n_jobs, verbose=verbose,
@@ -190,7 +190,7 @@ def _choose_level(level: str | None, definition: str | None) -> str:
         raise ValueError(f"definition={definition!r} must be one of {list(DEFINITIONS)}.")
     known = DEFINITIONS[definition].level
     if level not in (None, known):
-        raise ValueError(f'definition="{definition}" judges at level="{known}"; leave out level.')
+        raise ValueError(f'definition="{definition}" implies level="{known}"; leave out level.')
     return known
 
 
@@ -204,7 +204,7 @@ def _refuse_foreign_options(level, definition, **options):
         known, place = ("loss", "per_row", "per_class", "sample_weight", "max_rows"), 'level="tree"'
     for name, value in options.items():
         if value is not None and value is not False and name not in known:
-            raise ValueError(f"{name} has no meaning with {place}; leave it out.")
+            raise ValueError(f"{name} has no effect with {place}; leave it out.")
 
 
 @of_fitted_forest

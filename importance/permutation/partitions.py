@@ -140,22 +140,24 @@ def _ask(engine, X_parts, y_parts, forest, kind, make_loss, step):
 def _refuse_impossible(forest):
     bootstrap = getattr(forest, "_bootstrap", None)
     if not isinstance(bootstrap, Bootstrap) or bootstrap.n_draws is None:
-        raise ValueError("The forest has no out-of-bag rows: fit one of ours with bootstrap=True.")
+        raise ValueError(
+            "The forest has no out-of-bag rows: fit one of Cartwood's with bootstrap=True."
+        )
     if not (bootstrap.is_uniform or bootstrap.by_blocks) or forest._row_weight is not None:
         raise ValueError(
-            "The forest drew rows by weights, strata or groups, or weighs them, which partitions "
-            "do not know; ask importance.oob_permutation."
+            "The forest was fitted with weights, strata or groups of rows, which partitions do not "
+            "support; use importance.oob_permutation."
         )
     if hasattr(forest, "_steps_before"):
         raise TypeError(
-            "Partitions are not sent through the steps before the forest; give it the forest, "
-            "pipeline[-1], and partitions that these steps have transformed."
+            "Partitions do not pass through the pipeline steps before the forest; give it the "
+            "forest, pipeline[-1], and partitions that these steps have transformed."
         )
     refuse_several_tables(forest)
     if any(tree.tree_.categories is not None for tree in forest.estimators_):
         raise ValueError(
-            "The forest splits on categories, whose donors partitions cannot count by thresholds; "
-            "ask importance.oob_permutation."
+            "The forest splits on categories, which partitions do not support, because they count "
+            "donors by thresholds; use importance.oob_permutation."
         )
 
 
@@ -168,7 +170,7 @@ def _spans(engine: Engine, X_parts: Any, kind: Kind, forest: Any) -> list[tuple[
     if ends[-1] != forest._n_samples:
         raise ValueError(
             f"The partitions have {ends[-1]} rows, but the forest was fitted on "
-            f"{forest._n_samples}: give it its training table."
+            f"{forest._n_samples}: give the training table."
         )
     for number, _, n_features in found:
         if n_features not in (0, forest.n_features_in_):
@@ -186,7 +188,7 @@ def _size(X, number, forest, kind):
     if names and known is not None and names != tuple(known):
         raise ValueError(
             f"The columns of partition {number} are called {shown(names)}, but the forest was "
-            f"fitted on {shown(tuple(known))}: give it the same names in the same order."
+            f"fitted on {shown(tuple(known))}: use the same names in the same order."
         )
     refuse_missing(forest, X)
     refuse_sent_by_surrogates(forest, X)

@@ -106,7 +106,9 @@ class PermutationResult(NamedTuple):
         if not result.has_weight:
             return
         if not np.isfinite(result.increase).all():
-            raise ValueError("The loss is infinite: y is too large to be squared; divide it.")
+            raise ValueError(
+                "The loss is infinite: y is too large to be squared; divide y by a constant."
+            )
         self.per_tree[t] = 0.0
         self.per_tree[t, groups] = result.increase
         self.variance[groups] += result.variance

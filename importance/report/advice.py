@@ -56,9 +56,9 @@ def doubts_on_small_targets(fitted: FittedForest) -> Iterator[str]:
         rounding = np.square(1e-12 * np.abs(fitted.codes).max())
     if rounding < variance <= EPSILON:
         yield (
-            f"No tree splits, for y varies so little (its variance is {variance:.1g}): "
-            f"as scikit-learn's, trees take an impurity of {EPSILON:.1g} for none. Multiply y by a "
-            "number; nothing is known of the features."
+            f"No tree splits, because y varies so little (its variance is {variance:.1g}): like "
+            f"scikit-learn's, the trees treat an impurity of up to {EPSILON:.1g} as 0. Multiply y "
+            "by a constant; as it is, nothing is known about the features."
         )
 
 
@@ -82,7 +82,7 @@ def on_optimism(comparison: Any) -> Iterator[Sentence]:
             why = f" ({n_distinct:,} distinct values)" if n_distinct >= MANY_VALUES else ""
             yield Sentence(
                 f"MDI ranks {unbiased.feature_names[j]}{why} {ordinal(ranks[j])} with "
-                f"{of_whole[j]:.0%} of the whole; judged out of bag its splits have "
+                f"a share of {of_whole[j]:.0%}; judged out of bag, its share is "
                 f"{judged[j]:.0%} ({_value(unbiased, j, OVER_TREES)}).",
                 np.array([j]),
             )
@@ -102,8 +102,8 @@ def on_shap(comparison: Any) -> Iterator[Sentence]:
         if falls[j]:
             yield Sentence(
                 f"Mean |SHAP| of {inside.feature_names[j]} falls from {_short(inside, j)} "
-                f"to {_short(outside, j)} where only trees explain a row that have not seen "
-                "it: the rest is fitted to single rows.",
+                f"to {_short(outside, j)} when only trees that have not seen a row explain it: "
+                "the rest is fitted to single rows.",
                 np.array([j]),
             )
 
@@ -140,7 +140,7 @@ def on_replaceable(comparison: Any) -> Iterator[Sentence]:
     """The trees use a feature that the forest would hardly miss: its loss has a small bound."""
     for j, text, missed, most in _used_and_hardly_missed(comparison, is_bounded=True):
         yield Sentence(
-            f"{text} {_short(missed, j, most)} at most "
+            f"{text} at most {_short(missed, j, most)} "
             f"({_value(missed, j)}): the other features can replace it.",
             np.array([j]),
         )
@@ -151,7 +151,7 @@ def on_unknown_loss(comparison: Any) -> Iterator[Sentence]:
     for j, text, missed, _ in _used_and_hardly_missed(comparison, is_bounded=False):
         yield Sentence(
             f"{text} {_value(missed, j)}, which cannot be told from 0 at this sample size; "
-            "nor can it be said that the other features replace it.",
+            "whether the other features replace it remains open.",
             np.array([j]),
         )
 
@@ -168,8 +168,8 @@ def on_order(comparison: Any) -> Iterator[Sentence]:
         error = difference.std() / np.sqrt(len(difference))
         if _is_above_zero(result)[b] and difference.mean() < CLOSE * error:
             yield Sentence(
-                f"The order of {result.feature_names[a]} and {result.feature_names[b]} is left to "
-                f"the chance of the trees: they differ by "
+                f"The order of {result.feature_names[a]} and {result.feature_names[b]} depends on "
+                f"the randomness of the trees: they differ by "
                 f"{_pair(result, difference.mean(), error)} {OVER_TREES}.",
                 np.array([a, b]),
             )
@@ -200,10 +200,10 @@ def on_misleading(comparison: Any) -> Iterator[Sentence]:
     if len(misleading):
         first = misleading[result.values[misleading].argmin()]
         yield Sentence(
-            f"What trees learn of {_list(result.feature_names[misleading])} misleads them out of "
-            f"bag: permuting {result.feature_names[first]} lowers their loss "
-            f"({_value(result, first)}). Rows alike in it differ in the target, as where a table "
-            "has every combination once.",
+            f"What trees learn from {_list(result.feature_names[misleading])} misleads them out "
+            f"of bag: permuting {result.feature_names[first]} lowers their loss "
+            f"({_value(result, first)}). Rows with similar values of it differ in the target, as "
+            "in a table that has every combination once.",
             misleading,
         )
 

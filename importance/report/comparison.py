@@ -272,8 +272,8 @@ def compare(
     sepal width (cm)        0.0273 ± 0.0056       0.0101 ± 0.0083       0.0250 ± 0.0019
     ! petal length (cm) and petal width (cm) share their importance (Spearman 0.94): permuted
     together 1.2, alone 0.59, 0.64.
-    ! The order of petal width (cm) and petal length (cm) is left to the chance of the trees: they
-    differ by 0.05 ± 0.11 over trees.
+    ! The order of petal width (cm) and petal length (cm) depends on the randomness of the trees:
+    they differ by 0.05 ± 0.11 over trees.
     ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
     standard errors over data of 0): sepal width (cm).
     """
@@ -281,7 +281,7 @@ def compare(
     chosen, without = _choose(list(known), measures, without)
     require_threshold("correlated", correlated)
     fitted = check_forest(forest, X, y)
-    left_out = dict.fromkeys(without, "as asked")
+    left_out = dict.fromkeys(without, "as requested")
     if measures is None:
         left_out |= _impossible(fitted)
     chosen = [name for name in chosen if name not in left_out]
@@ -342,9 +342,9 @@ def _choose(all_names, measures, without):
         unknown = sorted({*names} - {*all_names, JOINTLY})
         if unknown:
             known = [*all_names, *([JOINTLY] if what == "without" else [])]
-            raise ValueError(f"{what}={unknown} are not known; choose of {known}.")
+            raise ValueError(f"{what}={unknown} are not known; choose from {known}.")
     if not {*chosen} - {*without, JOINTLY}:
-        raise ValueError(f"without={without!r} leaves no measure; choose of {all_names}.")
+        raise ValueError(f"without={without!r} leaves no measure; choose from {all_names}.")
     return chosen, without
 
 
@@ -365,8 +365,8 @@ def _how(fitted, name, n_jobs, verbose, callback):
         if verbose and name == "drop_column" and progress.n_done == len(fitted.trees):
             n_refits = progress.n_total // progress.n_done
             print(
-                f"about {progress.seconds * n_refits:.0f} s for {n_refits} refits, by the first "
-                f'({progress.seconds:.1f} s); without=["drop_column"] leaves them out',
+                f"about {progress.seconds * n_refits:.0f} s for {n_refits} refits, judging by the "
+                f'first ({progress.seconds:.1f} s); without=["drop_column"] leaves them out',
                 file=sys.stderr,
             )
         return None if callback is None else callback(progress._replace(what=name))
@@ -378,13 +378,13 @@ def _impossible(fitted):
     """The measures that a forest or a table does not allow, by name, with the reason."""
     left_out = {}
     if fitted.X.shape[1] < 2:
-        left_out["drop_column"] = "without the single feature there is nothing to fit"
+        left_out["drop_column"] = "without the only feature there is nothing to fit"
     elif isinstance(fitted.forest, BaggedTrees):
-        left_out["drop_column"] = "Bagging is not refitted"
+        left_out["drop_column"] = "it does not support Bagging"
     elif (voting := getattr(fitted.forest, "voting", "soft")) not in ("soft", "majority"):
-        left_out["drop_column"] = f"it takes votes of trees that count the same, not {voting!r}"
+        left_out["drop_column"] = f"it does not support voting={voting!r}"
     if issparse(fitted.X):
-        left_out |= dict.fromkeys(SHAP, "they take as much room as the table made dense")
+        left_out |= dict.fromkeys(SHAP, "they would take as much memory as the dense table")
     else:
         try:
             trees_to_explain(fitted.forest)

@@ -61,8 +61,8 @@ def correlation_groups(
         raise ValueError(f'method={method!r} must be "complete", "average" or "single".')
     if issparse(X):
         raise ValueError(
-            "correlation_groups ranks whole columns, and X is sparse: give it X.toarray(), or the "
-            "columns in question; for blocks of 0/1 columns there is one_hot_groups."
+            "correlation_groups needs a dense X, because it ranks whole columns: give it "
+            "X.toarray(), or some of the columns; for blocks of 0/1 columns use one_hot_groups."
         )
     X = as_columns(X)
     labels = _labels(X)

@@ -121,8 +121,8 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
     in_parts(fill, len(trees), n_jobs, min_part=1 + _LEAST_NODES * len(trees) // n_nodes)
     if not all(are_right):
         raise ValueError(
-            "A node of the tree weighs less than nothing, or more than its parent: the fit had "
-            "negative weights, and SHAP values by cover mean nothing there."
+            "A node of the tree has a negative weight, or more weight than its parent: the fit had "
+            "negative sample weights, for which SHAP values by cover are undefined."
         )
     return covered
 

@@ -51,9 +51,9 @@ def plot_beeswarm(
     colors = "blue to red: low to high values"
     if any(base.numbers_in(table[:, j])[1] is not None for j in shown):
         colors += ", categories by name"
-    ax.set_xlabel(f"{_unit(found, label)}\n(a dot: a row, {colors})")
+    ax.set_xlabel(f"{_unit(found, label)}\n(one dot per row, {colors})")
     if len(shown) < len(size):
-        ax.set_title(f"the {len(shown)} largest of {len(size)} features", fontsize=10)
+        ax.set_title(f"the {len(shown)} most important of {len(size)} features", fontsize=10)
     return ax
 
 
@@ -131,7 +131,9 @@ def plot_waterfall(
     """
     values = found.of_class(label)
     if not isinstance(row, Integral) or not -len(values) <= row < len(values):
-        raise ValueError(f"row={row!r} is not one of the {len(values)} rows, from 0.")
+        raise ValueError(
+            f"row={row!r} must be the number of one of the {len(values)} rows, from 0."
+        )
     values = values[row]
     if np.isnan(values).any():
         raise ValueError(f"row={row} was never out of bag: no tree explains it.")

@@ -14,8 +14,8 @@ from importance.core.result import Importances, mean_and_error
 from importance.shap import plots
 
 BIAS = (
-    "Shares out what the forest says, not what it gets right: a feature that the trees overfit "
-    "has its share (Lundberg et al. 2020)."
+    "It divides up what the forest predicts, not what it gets right: a feature that the trees "
+    "overfit also gets a share (Lundberg et al. 2020)."
 )
 
 
@@ -87,7 +87,7 @@ class ShapValues:
             If interactions were not asked for.
         """
         if self.interactions is None:
-            raise ValueError("There are no interactions: ask for them with interactions=True.")
+            raise ValueError("There are no interactions: compute them with interactions=True.")
         diagonal = np.arange(self.values.shape[1])
         return self.interactions[:, diagonal, diagonal]
 
@@ -121,7 +121,7 @@ class ShapValues:
         """
         if self.classes is None:
             if label is not None:
-                raise ValueError(f"label={label!r}: numbers have no classes.")
+                raise ValueError(f"label={label!r}: regression has no classes.")
             return None
         if label is None and len(self.classes) <= 2:
             return len(self.classes) - 1
@@ -129,7 +129,7 @@ class ShapValues:
         if not len(found):
             known = f"one of {self.classes.tolist()}"
             if label is None:
-                raise ValueError(f"there are {len(self.classes)} classes: label= chooses {known}.")
+                raise ValueError(f"There are {len(self.classes)} classes: set label to {known}.")
             raise ValueError(f"label={label!r} must be {known}.")
         return int(found[0])
 

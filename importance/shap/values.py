@@ -80,7 +80,9 @@ def shap_values(
     require_bool("interactions", interactions)
     require_bool("out_of_bag", out_of_bag)
     if interactions and background is not None:
-        raise ValueError("interactions=True is for path-dependent values; leave out background.")
+        raise ValueError(
+            "interactions=True supports only path-dependent values; leave out background."
+        )
     model = forest_or_tree(model)
     takes = trees_out_of_bag(model, X) if out_of_bag else EVERYONE
     return explain(model, X, takes, background, interactions, n_jobs, verbose, callback)
@@ -89,7 +91,7 @@ def shap_values(
 def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
     """For which trees each training row is out of bag, (n_trees, n_samples) bool."""
     if hasattr(model, "tree_"):
-        raise ValueError("out_of_bag=True is for forests: a single tree has seen all its rows.")
+        raise ValueError("out_of_bag=True needs a forest: a single tree has seen all its rows.")
     fitted = fitted_forest.check_training_rows(model, X)
     takes = np.array([fitted.counts(t) == 0 for t in range(len(fitted.trees))])
     if not takes.any():
@@ -136,17 +138,19 @@ def trees_to_explain(model: Any) -> list:
     """The trees of a model whose prediction is their mean; refuses other models."""
     if hasattr(model, "loss_"):
         raise ValueError(
-            "SHAP values share out the mean of what the trees say, and with loss= the class shares "
-            "follow from that mean divided by what mistakes cost; fit without loss."
+            "SHAP values divide up the mean of the trees' outputs, but with loss= the class shares "
+            "are that mean divided by the costs of mistakes; fit without loss."
         )
     if hasattr(model, "tree_"):
         if model.tree_.n_outputs > 1:
-            raise TypeError("SHAP values of several outputs are not supported; fit one for each.")
+            raise TypeError(
+                "SHAP values of several outputs are not supported; fit one model for each."
+            )
         return [model.tree_]
     if getattr(model, "voting", "soft") != "soft":
         raise ValueError(
-            f"With voting={model.voting!r} the prediction is not the mean of what the trees say, "
-            'and SHAP values of trees do not add up to it; use set_params(voting="soft").'
+            f"With voting={model.voting!r} the prediction is not the mean of the trees' outputs, "
+            'so SHAP values of trees do not add up to it; use set_params(voting="soft").'
         )
     return fitted_forest.trees_of(model)
 

@@ -56,7 +56,7 @@ def _installed(name, may_install):
     if done.exists():
         return python
     if not may_install:
-        raise NotInstalled("not installed; a run without --quick does it")
+        raise NotInstalled("not installed; a run without --quick installs it")
     shutil.rmtree(folder, ignore_errors=True)
     _run([sys.executable, "-m", "venv", str(folder)])
     _run([str(python), "-m", "pip", "install", "-q", "-r", str(wanted)])

@@ -311,7 +311,7 @@ def test_importances_are_those_of_the_fit():
     assert model._grown_with == local._grown_with
     before = drop_column(model, X, X[:, 0] > 0.0, on=2)
     model.set_params(max_samples=0.1, bootstrap=False)
-    with pytest.warns(UserWarning, match="were changed since it was fitted"):
+    with pytest.warns(UserWarning, match="were changed after the fit"):
         after = drop_column(model, X, X[:, 0] > 0.0, on=2)
     np.testing.assert_array_equal(before.values, after.values)
 

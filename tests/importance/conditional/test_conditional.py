@@ -348,8 +348,8 @@ def test_refusals():
         ({"condition": {"age": [0]}}, "'age' is not among"),
         ({"condition": {0: [7]}}, "Column 7"),
         ({"condition": {0: [0, 1]}}, "'x0' cannot be conditioned on itself"),
-        ({"condition": {0: [1], "x0": [2]}}, "names 'x0' twice"),
-        ({"condition": {(0, 1): [2]}}, "is no single feature"),
+        ({"condition": {0: [1], "x0": [2]}}, "contains 'x0' twice"),
+        ({"condition": {(0, 1): [2]}}, "is neither a single feature nor"),
         ({"loss": "squared_error"}, "use one of"),
     ):
         with pytest.raises(ValueError, match=message):

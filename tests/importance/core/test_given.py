@@ -31,7 +31,7 @@ COUNTS = {
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("value", [2.5, "3", True, np.nan, [1, 2], 0])
 def test_counts_are_whole_numbers(name, value, forest):
-    with pytest.raises(ValueError, match=f"{COUNTS[name]}=.* must be at least"):
+    with pytest.raises(ValueError, match=f"{COUNTS[name]}=.* must be a whole number of at least"):
         getattr(importance, name)(forest, X, y, **{COUNTS[name]: value})
 
 

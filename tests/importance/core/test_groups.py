@@ -60,7 +60,7 @@ def test_groups_are_refused(groups, message):
 
 
 def test_what_names_no_columns_is_refused():
-    with pytest.raises(TypeError, match="None names no columns"):
+    with pytest.raises(TypeError, match="None is not a list of columns"):
         parse_groups({"g": None}, NAMES)
 
 

@@ -80,7 +80,9 @@ def test_parameters_are_those_of_the_fit(name):
     forest = RandomForestRegressor(5, max_depth=2, max_samples=0.5, random_state=0).fit(X, y)
     expected = CHANGED[name](forest, X, y)
     forest.set_params(max_depth=None, max_samples=None, min_samples_leaf=7, n_jobs=1)
-    with pytest.warns(UserWarning, match="max_depth=2 to None.*are those of the fit") as caught:
+    with pytest.warns(
+        UserWarning, match="max_depth=2 to None.*are those of the forest as it was fitted"
+    ) as caught:
         found = CHANGED[name](forest, X, y)
     np.testing.assert_array_equal(found, expected)
     assert len(caught) == 1
@@ -327,7 +329,7 @@ def test_bagging_of_trees_that_weigh_classes_is_told_from_another_table():
     X, y = classes()
     for name, value in (("class_weight", "balanced"), ("priors", [0.3, 0.7])):
         bagging = BaggingClassifier(DecisionTreeClassifier(**{name: value}), n_estimators=3)
-        with pytest.raises(TypeError, match=f"trees with {name} weighs rows tree by tree"):
+        with pytest.raises(TypeError, match=f"trees with {name} weights rows tree by tree"):
             oob_permutation(bagging.fit(X, y), X, y)
         assert mdi(bagging).values.argmax() == 3
 
@@ -336,15 +338,17 @@ def test_bagging_of_trees_that_weigh_classes_is_told_from_another_table():
 @pytest.mark.parametrize("kind", [BaggingRegressor, peers.BaggingRegressor])
 def test_bagging_is_not_grown_anew(kind, function):
     X, y = table()
-    with pytest.raises(TypeError, match="BaggingRegressor draws columns and rows"):
+    with pytest.raises(
+        TypeError, match="BaggingRegressor does not support, because it draws columns and rows"
+    ):
         function(kind(n_estimators=3).fit(X, y), X, y)
 
 
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (peers.IsolationForest(n_estimators=5), "predicts neither classes nor numbers"),
-        (peers.RandomTreesEmbedding(5), "predicts neither classes nor numbers"),
+        (peers.IsolationForest(n_estimators=5), "does not predict a target"),
+        (peers.RandomTreesEmbedding(5), "does not predict a target"),
         (peers.GradientBoostingRegressor(n_estimators=3), "not a random forest"),
         (peers.HistGradientBoostingRegressor(max_iter=3), "a fitted random forest"),
         (peers.BaggingRegressor(LinearRegression(), n_estimators=2), "not a random forest"),

@@ -194,16 +194,18 @@ def test_what_cannot_be_drawn_is_named():
     X, y = np.random.default_rng(0).random((60, 4)), np.arange(60) % 2
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     result = oob_permutation(forest, X, y, per_row=True)
-    with pytest.raises(ValueError, match=r"X has shape \(5, 4\), but the values are of 60 rows"):
+    with pytest.raises(ValueError, match=r"X has shape \(5, 4\), but there are values for 60 rows"):
         result.plot("rows", X=X[:5])
-    with pytest.raises(ValueError, match=r"over='trees': .* has standard errors"):
+    with pytest.raises(ValueError, match="over='trees' is not one of the standard errors of "):
         result.plot(over="trees")
     for wrong in (0, "all"):
-        with pytest.raises(ValueError, match=r"max_features=.* must be at least 1"):
+        with pytest.raises(
+            ValueError, match=r"max_features=.* must be a whole number of at least 1"
+        ):
             result.plot(max_features=wrong)
     with pytest.raises(ValueError, match="level='95' must lie between"):
         result.interval("95")
-    with pytest.raises(ValueError, match="row=60 is not one of the 60 rows"):
+    with pytest.raises(ValueError, match="row=60 must be the number of one of the 60 rows"):
         shap_values(forest, X).plot("waterfall", row=60)
     with pytest.raises(TypeError, match="measure returned float, but should return Importances"):
         shadow(forest, X, y, n_rounds=2, measure=lambda forest, X, y: 1.0)

@@ -438,7 +438,7 @@ def test_refusals():
     in_bag = np.ones((5, len(y)), int)
     in_bag[:, :2] = 0
     given = RandomForestClassifier(5, random_state=0).fit(X, y, in_bag=in_bag)
-    with pytest.raises(ValueError, match="0 in every row that is judged"):
+    with pytest.raises(ValueError, match="0 in every judged row"):
         drop_column(given, X, y, sample_weight=np.arange(len(y)) > 5)
     few = RandomForestClassifier(5, random_state=0).fit(X, y, sample_weight=np.arange(len(y)) < 5)
     with pytest.raises(ValueError, match="Every row has weight 0"):

@@ -279,7 +279,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="on='test' is not known"):
         surrogate_importance(model, X, y, on="test")
     for given in ({"X": X}, {"y": y}, {"sample_weight": y}):
-        with pytest.raises(ValueError, match="leave X, y and sample_weight out"):
+        with pytest.raises(ValueError, match="leave out X, y and sample_weight"):
             surrogate_importance(model, **given)
     with pytest.raises(ValueError, match="give X and y"):
         surrogate_importance(model, on="oob")

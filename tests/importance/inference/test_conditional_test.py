@@ -101,7 +101,7 @@ def test_folds_that_part_groups_of_rows_are_refused(function):
     groups = rng.permutation(np.repeat(np.arange(20), 5))
     X, y = rng.normal(size=(20, 2))[groups], rng.normal(size=20)[groups]
     forest = RandomForestRegressor(5, random_state=0).fit(X, y, groups=groups)
-    with pytest.raises(ValueError, match="fitted with groups of rows, and folds part"):
+    with pytest.raises(ValueError, match="fitted with groups of rows, and the folds split"):
         function(forest, X, y)
     splits = list(GroupKFold(3).split(X, y, groups))
     assert len(drop_column(forest, X, y, on=splits).values) == 2

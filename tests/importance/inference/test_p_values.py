@@ -227,7 +227,7 @@ def test_refits_count_priors_and_losses_once(costs, is_weighted):
 def test_refits_without_a_class_of_a_loss_say_so():
     X, y = classification()
     forest = RandomForestClassifier(2, loss=[[0, 1], [9, 0]], random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="none of class yes, which priors or loss"):
+    with pytest.raises(ValueError, match="none of class yes, which the forest's priors or loss"):
         Refits.of(forest, X, y).fit(0, rows=np.flatnonzero(y == "no"))
 
 
@@ -316,7 +316,7 @@ def test_janitza_fits_each_half_and_asks_the_other():
 def test_janitza_refuses_a_null_that_is_none():
     X, y = classification()
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="needs 100 that are not positive"):
+    with pytest.raises(ValueError, match="needs at least 100 importances that are not positive"):
         janitza(forest, X, y)
     with pytest.raises(ValueError, match="100 are not positive and 0 are negative"):
         mirrored_null(np.append(np.zeros(100), 1.0))

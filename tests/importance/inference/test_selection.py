@@ -159,7 +159,7 @@ def test_any_measure_without_bootstrap():
 def test_refusals():
     X, y = table()
     forest = RandomForestRegressor(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="play 19 at least"):
+    with pytest.raises(ValueError, match="use at least 19"):
         select_features(forest, X, y, n_rounds=18)
     with pytest.raises(ValueError, match="method='minimum'"):
         select_features(forest, X, y, method="minimum")

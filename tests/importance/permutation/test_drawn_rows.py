@@ -46,7 +46,7 @@ def test_a_draw_is_stated_and_follows_from_the_forest():
     forest = RandomForestRegressor(8, random_state=0).fit(X, y)
     drawn = oob_permutation(forest, X, y, max_rows=50, per_row=True)
     assert drawn.max_rows == 50
-    assert "50 rows a tree" in repr(drawn)
+    assert "50 rows per tree" in repr(drawn)
     again = oob_permutation(forest, X, y, max_rows=50, per_row=True, n_jobs=2)
     np.testing.assert_array_equal(drawn.values, again.values)
     np.testing.assert_array_equal(drawn.standard_error, again.standard_error)
@@ -72,5 +72,5 @@ def test_a_draw_needs_two_rows(max_rows):
 def test_definitions_judge_on_all_rows():
     X, y = biased_coin_table(60)
     forest = RandomForestRegressor(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="max_rows has no meaning with definition"):
+    with pytest.raises(ValueError, match="max_rows has no effect with definition"):
         oob_permutation(forest, X, y, max_rows=20, definition="ranger")

@@ -109,7 +109,7 @@ def test_forest_level_takes_any_metric():
     numbers = RandomForestRegressor(5, random_state=0).fit(X, y)
     r2 = oob_permutation(numbers, X, y, level="forest", metric=r2_score, random_state=0)
     assert r2.values[[2, 8]].min() > 0.0
-    with pytest.raises(TypeError, match="metric should return a number, but returned ndarray"):
+    with pytest.raises(TypeError, match="metric must return a number, but returned ndarray"):
         forest_permutation(numbers, X, y, metric=np.subtract)
 
 

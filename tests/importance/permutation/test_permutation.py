@@ -313,39 +313,39 @@ def test_refusals():
     weight = np.ones(len(y))
     for options, words in (
         ({"level": "row"}, '"tree" or "forest"'),
-        ({"level": "forest", "per_row": True}, "per_row has no meaning with level"),
-        ({"level": "forest", "per_class": True}, "per_class has no meaning"),
-        ({"metric": r2_score}, 'metric has no meaning with level="tree"'),
-        ({"scale": True}, 'scale has no meaning with level="tree"'),
+        ({"level": "forest", "per_row": True}, "per_row has no effect with level"),
+        ({"level": "forest", "per_class": True}, "per_class has no effect"),
+        ({"metric": r2_score}, 'metric has no effect with level="tree"'),
+        ({"scale": True}, 'scale has no effect with level="tree"'),
         ({"level": "forest", "metric": r2_score, "loss": "brier"}, "give only one"),
         ({"level": "forest", "n_repeats": 0}, "n_repeats=0"),
         ({"definition": "ydf"}, "must be one of"),
-        ({"definition": "rfpimp", "level": "tree"}, 'judges at level="forest"'),
-        ({"definition": "ranger", "sample_weight": weight}, "sample_weight has no meaning"),
-        ({"definition": "ranger", "per_class": True}, "per_class has no meaning"),
-        ({"definition": "ranger", "loss": "brier"}, "one of ranger's"),
-        ({"definition": "randomForest", "loss": "brier"}, "loss has no meaning"),
+        ({"definition": "rfpimp", "level": "tree"}, 'implies level="forest"'),
+        ({"definition": "ranger", "sample_weight": weight}, "sample_weight has no effect"),
+        ({"definition": "ranger", "per_class": True}, "per_class has no effect"),
+        ({"definition": "ranger", "loss": "brier"}, "not a loss of ranger"),
+        ({"definition": "randomForest", "loss": "brier"}, "loss has no effect"),
         ({"groups": {"a": [0, 1], "b": [1]}}, "overlap"),
         ({"groups": {"a": ["petal"]}}, "not among the names"),
         ({"sample_weight": 0 * weight}, "non-zero"),
     ):
         with pytest.raises(ValueError, match=words):
             oob_permutation(forest, X, y, **options)
-    with pytest.raises(ValueError, match="numbers have none"):
+    with pytest.raises(ValueError, match="regression has no classes"):
         oob_permutation(numbers, X, y, per_class=True)
-    with pytest.raises(ValueError, match="numbers have none"):
+    with pytest.raises(ValueError, match="classes, which regression does not have"):
         oob_permutation(numbers, X, y, definition="breiman2001")
     with pytest.raises(ValueError, match="no probabilities"):
         forest_permutation(numbers, X, y, metric=r2_score, response="probabilities")
     with pytest.raises(ValueError, match='"predictions" or "probabilities"'):
         forest_permutation(forest, X, y, metric=r2_score, response="shares")
     for of_metric in ({"response": "probabilities"}, {"greater_is_better": False}):
-        with pytest.raises(ValueError, match="those of a metric; give one"):
+        with pytest.raises(ValueError, match="describe a metric; give metric, too"):
             forest_permutation(forest, X, y, **of_metric)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="y is too large to be squared"):
         oob_permutation(numbers.fit(X, y * 1e200), X, y * 1e200)
     weighed = RandomForestClassifier(3, random_state=0, voting="oob_weighted").fit(X, y)
-    with pytest.raises(ValueError, match='"soft" or "majority"'):
+    with pytest.raises(ValueError, match='"soft" and "majority"'):
         forest_permutation(weighed, X, y)
 
 

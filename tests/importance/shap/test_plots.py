@@ -76,7 +76,7 @@ def test_the_largest_stand_on_top(wide):
     order = np.argsort(-np.abs(found.values).mean(axis=0), kind="stable")[:3]
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert [label[-3:] for label in labels[::-1]] == [found.feature_names[j][-3:] for j in order]
-    assert "3 largest of 100" in ax.get_title()
+    assert "3 most important of 100" in ax.get_title()
     matplotlib.pyplot.close(ax.figure)
 
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_drawn(wide):
     found, outside = wide
     X, y = load_iris(return_X_y=True)
     classes = shap_values(RandomForestClassifier(2, random_state=0).fit(X, y), X)
-    with pytest.raises(ValueError, match=r"3 classes: label= chooses one of \[0, 1, 2\]"):
+    with pytest.raises(ValueError, match=r"3 classes: set label to one of \[0, 1, 2\]"):
         classes.plot()
     with pytest.raises(ValueError, match=r"label=7 must be one of \[0, 1, 2\]"):
         classes.plot(label=7)
@@ -158,9 +158,9 @@ def test_what_cannot_be_drawn(wide):
         found.plot("dependence", feature="z")
     with pytest.raises(ValueError, match=r"feature=0\.5 must be a name, or a number below 100"):
         found.plot("dependence", feature=0.5)
-    with pytest.raises(ValueError, match=r"row=0\.5 is not one of the 150 rows"):
+    with pytest.raises(ValueError, match=r"row=0\.5 must be the number of one of the 150 rows"):
         found.plot("waterfall", row=0.5)
-    with pytest.raises(ValueError, match="numbers have no classes"):
+    with pytest.raises(ValueError, match="regression has no classes"):
         found.of_class("a")
     never = np.flatnonzero(outside.n_trees == 0)
     with pytest.raises(ValueError, match="never out of bag"):

@@ -339,7 +339,7 @@ def test_one_row_has_no_error_and_tells_no_fall():
         ),
         (forest.RandomForestRegressor(2, bootstrap=False), {"out_of_bag": True}, ValueError,
          "no row is out of bag"),
-        (cart.DecisionTreeRegressor(), {"out_of_bag": True}, ValueError, "True is for forests"),
+        (cart.DecisionTreeRegressor(), {"out_of_bag": True}, ValueError, "True needs a forest"),
         (forest.RandomForestRegressor(2), {"interactions": True, "background": np.zeros((1, 5))},
          ValueError, "leave out background"),
         (forest.RandomForestRegressor(2), {"interactions": "all"}, TypeError, "True or False"),
