@@ -165,14 +165,14 @@ def _on_new_rows(training, leaders):
         if name in training.recipe.dates:
             last = np.datetime64(int(values.max()), "s").astype("M8[D]")
             return (
-                f"what {name} says holds up to {last}: trees treat later rows like the last ones, "
-                "and no out-of-bag row is later"
+                f"what the trees learn from {name} holds up to {last}: they treat later rows like "
+                "the last ones, and no out-of-bag row is later"
             )
         is_named = name in training.recipe.categorical and values.nunique() >= MANY
         if is_named and training.groups is None:
             return (
-                f"what {name} says holds only for its {values.nunique():,} values; --groups {name} "
-                "judges the other columns on rows with other values"
+                f"what the trees learn from {name} holds only for its {values.nunique():,} values; "
+                f"--groups {name} judges the other columns on rows with other values"
             )
     return ""
 

@@ -35,21 +35,21 @@ forest : fitted random forest, ours or scikit-learn's
 forest : fitted random forest, ours or scikit-learn's
     Refits are made by our trees.
 {_TABLE}
-    A UserWarning says if many rows of (X, y) stand there more than once: what is noise gets
-    small p-values then.""",
+    A UserWarning tells if many rows of (X, y) occur more than once: noise then gets small
+    p-values.""",
     "measure": """\
 measure : callable, default=None
     `measure(forest, X, y)` returns Importances; exact `oob_permutation` with the Brier score
     or squared error by default. (Of `mdi`: `lambda forest, X, y: mdi(forest)`.)""",
     "random_state": """\
 random_state : int, RandomState instance or None, default=None
-    Of the permutations and the refits.""",
+    Seed of the permutations and the refits.""",
     "groups": """\
 groups : dict of str to list of columns, or list of lists of columns, default=None
     Sets of columns that are judged together: the sum of their values.""",
     "permuted_groups": """\
 groups : dict of str to list of columns, or list of lists of columns, default=None
-    Columns that are permuted together, one entry each; columns in none have their own.""",
+    Columns that are permuted together, with one entry per group; other columns have their own.""",
     "n_jobs": _N_JOBS,
     "progress": _N_JOBS + "\n" + _progress("refit"),
     "progress_of_parts": _N_JOBS + "\n" + _progress("part of the rows and trees"),

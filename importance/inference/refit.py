@@ -90,7 +90,7 @@ class Refits:
             if _has_costs(self.model) and len(missing := np.setdiff1d(self.y, y)):
                 raise ValueError(
                     f"The rows of a refit have none of class {missing[0]}, which the forest's "
-                    "priors or loss name. Draw more of the rows, or fit it without these."
+                    "priors or loss mention. Draw more of the rows, or fit it without these."
                 )
             weight = None if weight is None else weight[rows]
             if isinstance(model.max_samples, int | np.integer):

@@ -38,7 +38,10 @@ def test_rows_of_a_group_are_out_of_bag_together(visits, capsys):
 
     first, said = first_and_said()
     assert first == "patient"
-    assert "What patient says holds only for its 40 values; --groups patient judges" in said
+    assert (
+        "What the trees learn from patient holds only for its 40 values; --groups patient judges"
+        in said
+    )
     assert first_and_said("--drop", "patient")[0] == "x"
     first, said = first_and_said("--groups", "patient")
     assert first == "dose"
@@ -53,7 +56,8 @@ def test_a_date_that_leads_says_nothing_of_later_rows(tmp_path, capsys):
         "day": days, "x": rng.normal(size=200), "y": np.cumsum(rng.normal(size=200))
     }).to_csv(path, index=False)  # fmt: skip
     assert run("importance", path, "--target", "y", "--output", tmp_path / "page.html") == 0
-    assert " What day says holds up to 1969-07-19: trees treat later" in capsys.readouterr().err
+    words = " What the trees learn from day holds up to 1969-07-19: they treat later"
+    assert words in capsys.readouterr().err
     assert days[-1] == pd.Timestamp("1969-07-19")
 
 
