@@ -26,7 +26,7 @@ from packaging.metadata import Metadata
 from tests.steps import empty_environment, run_steps
 
 ROOT = Path(__file__).resolve().parents[1]
-MINORS = (11, 12, 13, 14)
+MINORS = (11, 12, 13, 14, 15)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LEFT_OUT = (".ci/", ".github/", ".gitignore", ".pre-commit-config.yaml")  # of the sdist
 PACKAGES = ("cart", "cartwood", "forest", "importance")
