@@ -208,16 +208,16 @@ def test_a_column_of_text_is_named(pair):
     frame = pd.DataFrame(X, columns=["a", "b"])
     text = frame.assign(b="x")
     message = same_error(pair, lambda model: model.fit(text, Y))
-    assert re.search("float: 'x' in column 'b'; .* in categorical_features, .*from_dtype", message)
+    assert re.search("float: 'x' in column 'b'; .* in categorical_features .*from_dtype", message)
     message = same_error(pair, lambda model: model.fit(frame, Y).predict(text))
-    assert "in column 'b'; training had numbers there" in message
+    assert "in column 'b'; the model was fitted on numbers there" in message
     text = frame.assign(a=True, b=pd.Categorical(["u", "v"] * 5))  # pandas' own error
     message = same_error(pair, lambda model: model.fit(text, Y))
-    assert "in column 'b'; make numbers of it" in message
+    assert "in column 'b'; convert it to numbers" in message
     unknown = frame.astype({"b": object})
     unknown.loc[3, "b"] = pd.NA
     message = same_error(pair, lambda model: model.fit(unknown, Y))
-    assert "'NAType' in column 'b'; make numbers of it" in message
+    assert "'NAType' in column 'b'; convert it to numbers" in message
     both = frame.assign(a=["u", "v"] * 5, b="x")
     with pytest.raises(ValueError, match="in column 'b'"):
         pair[0](categorical_features=["a"]).fit(both, Y)
@@ -229,10 +229,10 @@ def test_a_column_of_text_in_an_array_is_named_by_its_number(pair):
     table = np.column_stack([X.astype(object), ["x"] * len(X)])
     dates = pd.DataFrame({"a": X[:, 0], "b": pd.Timestamp("2020-01-01")}).to_numpy()
     for rows, value, number in ((table, "x", 2), (table.tolist(), "x", 2), (dates, "Timestamp", 1)):
-        with pytest.raises((TypeError, ValueError), match=f"'{value}' in column {number}; make"):
+        with pytest.raises((TypeError, ValueError), match=f"'{value}' in column {number}; convert"):
             pair[0]().fit(rows, Y)
     model = pair[0](categorical_features=[0]).fit(X, Y)
-    with pytest.raises(ValueError, match="'x' in column 1; training had numbers there"):
+    with pytest.raises(ValueError, match="'x' in column 1; the model was fitted on numbers there"):
         model.predict([["new", "x"]])
 
 
@@ -463,7 +463,7 @@ def test_more_rows_or_columns_than_can_be_numbered_are_refused(kind, shape):
     number = np.zeros((), np.float32)
     empty = csr_array(shape) if shape[0] == 1 else csc_array(shape)
     for table in (np.broadcast_to(number, shape), empty):
-        with pytest.raises(ValueError, match=rf"X has {max(shape):,} (rows|columns); at most"):
+        with pytest.raises(ValueError, match=rf"X has {max(shape):,} (rows|columns), but at most"):
             kind().fit(table, np.broadcast_to(number, shape[:1]))
 
 

@@ -168,7 +168,7 @@ def test_it_says_what_its_kernels_fit(installed, tmp_path):
     words = "{before}from cart.jit.wheel_kernels import in_words; print(in_words())"
     path = {"PYTHONPATH": str(installed)}
     assert " ".join(say(words, tmp_path, **path)) == (
-        "kernels came compiled for x86-64-v4 and x86-64-v3, and fit the packages that are installed"
+        "kernels came compiled for x86-64-v4 and x86-64-v3, and match the installed packages"
     )
     other = "import numba; numba.__version__ = '0.1'\n"
     assert f"but for numba {version('numba')} (here 0.1)" in " ".join(

@@ -38,13 +38,15 @@ def warn_of_other_texts(names: Iterable, categories: list, n_rows: int) -> None:
             unique.append(f"{name} ({len(found):,} in {n_rows:,} rows)")
     if unique:
         warn_user(
-            f'categorical_features="from_dtype": nearly every row has its own category in '
-            f"{_list(unique)}, which names rows and tells nothing of others. Leave it out."
+            'categorical_features="from_dtype": nearly every row has its own category in '
+            f"{_list(unique)}. Such columns identify rows and say nothing about new ones; drop "
+            "them."
         )
     if dates:
         warn_user(
-            f'categorical_features="from_dtype": {_list(dates)} holds dates as text, whose order '
-            "categories do not have. pandas.to_datetime makes them dates, which count as seconds."
+            'categorical_features="from_dtype" takes dates written as text for categories, '
+            f"without their order, in {_list(dates)}. Convert them with pandas.to_datetime: "
+            "dates count as seconds."
         )
 
 

@@ -192,12 +192,12 @@ def encode_categories(estimator, X, reset):
     if mask.any() and estimator.criterion == "absolute_error":
         raise ValueError(
             'criterion="absolute_error" cannot split on subsets of categories: no order of the '
-            'categories is known to hold the best subset. Use "squared_error", or '
+            'categories is known to give the best subset. Use criterion="squared_error", or '
             "categorical_features=None with ordinal codes."
         )
     signs = estimator.monotonic_cst
     if np.shape(signs) == mask.shape and np.any(np.asarray(signs)[mask]):
-        raise ValueError("monotonic_cst must be 0 for categorical features: they have no order.")
+        raise ValueError("monotonic_cst must be 0 for categorical features, which have no order.")
     encoder = CategoryEncoder(mask)
     with _naming_what_does_not_sort(X, mask):
         names, X = getattr(X, "columns", ()), encoder.fit(X)
@@ -224,8 +224,8 @@ def _naming_what_does_not_sort(X, mask):
                 continue
             raise TypeError(
                 f"Column {getattr(X, 'columns', range(len(mask)))[j]!r} holds "
-                f"{' and '.join(sorted(kinds))}, which do not sort as categories; make texts of "
-                "its values, str(value)."
+                f"{' and '.join(sorted(kinds))}, which cannot be sorted as categories; convert "
+                "its values to text, str(value)."
             ) from error
         raise
 
@@ -267,8 +267,8 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
     """
     if not hasattr(model, "categorical_features"):
         raise TypeError(
-            f"count_unseen is of a tree or forest of Cartwood, and {type(model).__name__} is none; "
-            "give it of a Pipeline the last step, pipeline[-1], of a search best_estimator_."
+            f"count_unseen needs a tree or forest of Cartwood, but got {type(model).__name__}; "
+            "for a Pipeline pass pipeline[-1], for a search best_estimator_."
         )
     check_is_fitted(model)
     encoder = getattr(model, "_category_encoder", None)
@@ -290,8 +290,8 @@ def as_columns(X):
     """
     if issparse(X):
         raise ValueError(
-            "categorical_features needs a dense table: a sparse one has numbers only. Use "
-            "X.toarray(), or categorical_features=None."
+            "categorical_features needs a dense table, but X is sparse; use X.toarray(), or "
+            "categorical_features=None."
         )
     X = dates_as_seconds(X)
     if not hasattr(X, "columns"):
@@ -324,8 +324,8 @@ def find_categorical(categorical_features, X):
     if isinstance(categorical_features, str):  # "from_dtype"
         if not hasattr(X, "columns"):
             raise ValueError(
-                'categorical_features="from_dtype" needs a DataFrame; name the columns of an '
-                "array by a mask or by their numbers."
+                'categorical_features="from_dtype" needs a DataFrame; for an array pass a mask '
+                "or column numbers."
             )
         return np.array([_holds_categories(X[name].dtype) for name in X.columns])
     chosen = np.asarray(categorical_features)
@@ -356,7 +356,7 @@ def _numbers_of(names, X):
     known = list(getattr(X, "columns", []))
     strange = [name for name in names if name not in known]
     if strange:
-        instead = "" if known else "; X has no names: choose them by their numbers or a mask"
+        instead = "" if known else "; X has no column names, so pass column numbers or a mask"
         raise ValueError(
             f"categorical_features names columns that X does not have: {strange}{instead}."
         )
@@ -390,7 +390,7 @@ def match_categories(estimator, X, reset):
         )
         if len(mask) == len(kept) and (mask != kept).any():
             raise ValueError(
-                "The trees that warm_start=True keeps were grown with categories in columns "
+                "The trees kept by warm_start=True were grown with categories in columns "
                 f"{np.flatnonzero(kept).tolist()}, but now they are in columns "
                 f"{np.flatnonzero(mask).tolist()}. Set categorical_features as it was, or "
                 "warm_start=False."

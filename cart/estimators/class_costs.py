@@ -44,19 +44,19 @@ def check_priors(priors, labels):
         strange = [label for label in priors if label not in labels.tolist()]
         if missing or strange:
             raise ValueError(
-                f"priors must name the classes {labels.tolist()}; it lacks {missing} and has "
-                f"{strange}, which y has not."
+                f"priors must name the classes {labels.tolist()}; missing: {missing}; not in y: "
+                f"{strange}."
             )
         priors = [priors[label] for label in labels.tolist()]
     numbers = _as_numbers("priors", priors)
     if numbers.shape != labels.shape:
         raise ValueError(
-            f"priors has shape {numbers.shape}, but there are {len(labels)} classes; give a number "
-            "for each, in the order of classes_, or a dict by label."
+            f"priors has shape {numbers.shape}, but there are {len(labels)} classes; pass one "
+            "number per class, in the order of classes_, or a dict by class label."
         )
     if not ((numbers > 0.0).all() and np.isclose(numbers.sum(), 1.0, rtol=0.0, atol=1e-6)):
         raise ValueError(
-            f"priors must be positive with the sum 1, but are {numbers.tolist()}; divide them by "
+            f"priors must be positive and sum to 1, but are {numbers.tolist()}; divide them by "
             "their sum."
         )
     return numbers / numbers.sum()
@@ -103,17 +103,20 @@ def check_loss(loss, labels):
     numbers = _as_numbers("loss", loss)
     if numbers.shape != (n_classes, n_classes):
         raise ValueError(
-            f"loss has shape {numbers.shape}, but there are {n_classes} classes; give a row for "
-            "each true and a column for each predicted class, in the order of classes_."
+            f"loss has shape {numbers.shape}, but there are {n_classes} classes; pass a row per "
+            "true class and a column per predicted class, in the order of classes_."
         )
     if not (np.isfinite(numbers).all() and (numbers >= 0.0).all()):
-        raise ValueError("loss must hold finite numbers that are not negative.")
+        raise ValueError("loss must hold finite, non-negative numbers.")
     if numbers.diagonal().any():
-        raise ValueError("The diagonal of loss must be 0: the right class costs nothing.")
+        raise ValueError(
+            "The diagonal of loss must be 0: predicting the right class costs nothing."
+        )
     if n_classes > 1 and not numbers.any(axis=1).all():
         raise ValueError(
-            f"Row {int(np.argmin(numbers.any(axis=1)))} of loss is 0: mistakes about that class "
-            "would cost nothing, and it could not be told from the others. Leave the class out."
+            f"Row {int(np.argmin(numbers.any(axis=1)))} of loss is all 0: mistakes about that "
+            "class would cost nothing, and it could not be told apart from the others. Leave the "
+            "class out."
         )
     return numbers
 
@@ -127,7 +130,9 @@ def refuse_several_outputs(estimator, n_outputs):
     """
     for name in ("priors", "loss"):
         if getattr(estimator, name, None) is not None and n_outputs > 1:
-            raise ValueError(f"{name} is of one output, but y has {n_outputs}; fit one by one.")
+            raise ValueError(
+                f"{name} supports a single output, but y has {n_outputs}; fit a model per output."
+            )
 
 
 def row_losses(loss):

@@ -135,13 +135,13 @@ def refuse_impossible_alternatives(estimator, X):
     """
     if getattr(estimator, "missing", "learned") == "surrogate" and estimator.surrogates == 0:
         raise ValueError(
-            'missing="surrogate" sends rows by surrogate splits, but surrogates=0 keeps none; set '
+            'missing="surrogate" needs surrogate splits, but surrogates=0 keeps none; set '
             'surrogates="auto" or a number, or missing="majority".'
         )
     if asks_for_alternatives(estimator) and issparse(X):
         raise ValueError(
-            "Surrogates, competitors and missing='majority' need a dense table, but X is sparse, "
-            "and has no missing values; use X.toarray(), or leave the parameters out."
+            'Surrogates, competitors and missing="majority" need a dense table, but X is sparse, '
+            "and so has no missing values; use X.toarray(), or leave these parameters out."
         )
 
 
@@ -162,6 +162,7 @@ def refuse_impossible_bins(estimator, X, splitter):
         )
     if splitter == "random":
         raise ValueError(
-            f'splitter="random" draws thresholds between values, but max_bins={estimator.max_bins} '
-            'keeps bins only; use splitter="best" or max_bins=None.'
+            'splitter="random" draws thresholds between values, but '
+            f'max_bins={estimator.max_bins} keeps only bins; use splitter="best" or '
+            "max_bins=None."
         )

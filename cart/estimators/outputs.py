@@ -98,7 +98,8 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         refuse_several_outputs(self, target.n_outputs)
         if self.class_weight is not None:
             raise ValueError(
-                "priors and loss say what classes weigh, and so does class_weight; leave it out."
+                "class_weight cannot be combined with priors or loss, which already set the "
+                "weights of the classes; leave class_weight out."
             )
         labels, codes = target.labels[0], target.codes[:, 0]
         priors, loss = check_priors(self.priors, labels), check_loss(self.loss, labels)

@@ -184,8 +184,8 @@ def without_deprecated(criterion: Any) -> Any:
     if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
     warn_user(
-        'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it always was '
-        '`"squared_error"`. Use that.',
+        'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn. It has always '
+        'meant `"squared_error"`; use that.',
         FutureWarning,
     )
     return "squared_error"

@@ -69,7 +69,7 @@ class SavedState:
         expected = state.pop("_checksum", None)  # older versions had none
         if expected is not None:
             is_same = _checksum_of(state) == expected
-            require(is_same, f"the checksum of a {type(self).__name__} is another")
+            require(is_same, f"the checksum of a {type(self).__name__} does not match")
         super().__setstate__(state)
         self.check_state()
 
@@ -143,7 +143,10 @@ def load(path: str | os.PathLike, mmap: bool = True) -> Any:
     [5.0]
     """
     model = read(path, mmap)
-    require(isinstance(model, SavedState), f"it holds a {type(model).__name__}, no estimator")
+    require(
+        isinstance(model, SavedState),
+        f"it holds a {type(model).__name__}, which is not an estimator",
+    )
     return model
 
 
@@ -165,12 +168,14 @@ def check_tree_of(estimator: Any, tree: Any) -> None:
     The tree of several outputs is told how many classes each has, which its nodes do not say.
     """
     require(isinstance(tree, Tree), "an estimator has no tree")
-    require(tree.n_features == estimator.n_features_in_, "a tree is of other features")
+    require(tree.n_features == estimator.n_features_in_, "a tree has another number of features")
     n_outputs = estimator.n_outputs_
     n_classes = np.atleast_1d(getattr(estimator, "n_classes_", 1))
-    require(n_classes.shape in ((1,), (n_outputs,)), "classes are of other outputs")
+    require(
+        n_classes.shape in ((1,), (n_outputs,)), "the numbers of classes do not match the outputs"
+    )
     is_shape = (tree.n_outputs, tree.max_n_classes) == (n_outputs, n_classes.max())
-    require(is_shape, "a tree is of other outputs or classes")
+    require(is_shape, "a tree has different outputs or classes")
     if len(n_classes) > 1:
         tree._n_classes = n_classes
 
@@ -182,7 +187,10 @@ def check_classes_of(estimator: Any) -> None:
     labels = estimator.classes_ if isinstance(estimator.classes_, list) else [estimator.classes_]
     n_classes = np.atleast_1d(estimator.n_classes_).tolist()
     is_same = all(np.ndim(of_output) == 1 for of_output in labels)
-    require(is_same and [len(x) for x in labels] == n_classes, "there are other classes")
+    require(
+        is_same and [len(x) for x in labels] == n_classes,
+        "the labels do not match the numbers of classes",
+    )
     if hasattr(estimator, "loss_"):
         is_of_classes = np.shape(estimator.loss_) == (len(labels[0]), len(labels[0]))
-        require(is_of_classes, "losses are of other classes")
+        require(is_of_classes, "the losses do not match the classes")

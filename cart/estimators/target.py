@@ -44,7 +44,8 @@ def refuse_missing_target(y, name="y"):
     rows = np.flatnonzero(is_missing.reshape(len(y), -1).any(axis=1))
     if len(rows):
         raise ValueError(
-            f"{name} is missing in {len(rows)} row(s), row {rows[0]} first: leave such rows out."
+            f"{name} has missing values in {len(rows)} row(s), first in row {rows[0]}; leave "
+            "these rows out."
         )
 
 

@@ -56,8 +56,8 @@ def as_of_now(estimator):
 # Parts of error messages of NumPy, Python, and pandas' categories.
 _NO_NUMBERS = "could not convert", "float() argument", "Cannot cast"
 TAKE_TEXT = (
-    "make numbers of it, or name it in categorical_features, where "
-    '"from_dtype" stands for all columns of text and categories of a DataFrame'
+    'convert it to numbers, or list it in categorical_features ("from_dtype" lists all columns '
+    "of text and categories of a DataFrame)"
 )
 
 
@@ -226,7 +226,7 @@ def refuse_too_large(X):
     for (what, limit), n in zip(limits.items(), getattr(X, "shape", ()), strict=False):
         if isinstance(n, int) and n > limit:  # lazy tables may not know their size
             raise ValueError(
-                f"X has {n:,} {what}; at most {limit:,} can be numbered. Fit on a part of them."
+                f"X has {n:,} {what}, but at most {limit:,} are supported; fit on a part of them."
             )
 
 
@@ -262,7 +262,7 @@ def check_rows(estimator, X, converts=True):
     options["ensure_all_finite"] = missing_values_rule(estimator)
     X = dates_as_seconds(X)
     given = getattr(estimator, "is_categorical_", None)
-    with naming_text(X, given, "training had numbers there"):
+    with naming_text(X, given, "the model was fitted on numbers there"):
         if not _knows_categories(estimator):
             X = validate_data(estimator, X, reset=False, **options)
         else:
@@ -328,9 +328,8 @@ def refuse_missing(estimator, X):
         names = getattr(estimator, "feature_names_in_", None)
         first = columns[0] if names is None else repr(names[columns[0]])
         raise ValueError(
-            f"X has missing values in {len(columns)} column(s), column {first} first, and "
-            'missing="refuse". Fill them in, or choose missing="learned", "surrogate" or '
-            '"majority".'
+            f"X has missing values in {len(columns)} column(s), first in column {first}, but "
+            'missing="refuse". Fill them in, or set missing="learned", "surrogate" or "majority".'
         )
 
 
@@ -382,7 +381,7 @@ def check_class_weight(class_weight):
             if not _is_weight(weight):
                 raise ValueError(
                     f"class_weight gives class {label!r} the weight {weight!r}; weights must be "
-                    "numbers, finite and not negative."
+                    "finite, non-negative numbers."
                 )
 
 
@@ -406,7 +405,7 @@ def require_weight(weight):
     if total == 0.0:
         raise ValueError("Every row has weight 0; at least one must be positive.")
     if np.isnan(total):
-        raise ValueError("The weights of the rows contain NaN; leave such rows out.")
+        raise ValueError("The weights of the rows contain NaN; leave these rows out.")
     if not np.isfinite(total):
         raise ValueError("The weights of the rows have no finite sum; divide them by the largest.")
 
@@ -424,19 +423,19 @@ def require_tree(tree, caller, takes_theirs=False):
     name = type(tree).__name__
     if hasattr(tree, "estimators_"):
         raise TypeError(
-            f"{caller} is of one tree, and {name} has {len(tree.estimators_)}; give it "
-            "forest.estimators_[0] for the first."
+            f"{caller} needs a single tree, but {name} has {len(tree.estimators_)}; pass one of "
+            "them, such as forest.estimators_[0]."
         )
     if not hasattr(tree, "get_n_leaves"):
         raise TypeError(
-            f"{caller} is of one tree, and {name} is none; give it a fitted tree: of a Pipeline "
-            "its last step, pipeline[-1], of a search best_estimator_."
+            f"{caller} needs a fitted tree, but got {name}; for a Pipeline pass pipeline[-1], "
+            "for a search best_estimator_."
         )
     check_is_fitted(tree, "tree_")
     tree = as_of_now(tree)
     if not (takes_theirs or isinstance(tree.tree_, Tree)):
         raise TypeError(
-            f"{caller} is of trees of Cartwood, and this {name} is none; give it "
+            f"{caller} needs a tree of Cartwood, but this {name} is not one; pass "
             "cartwood.from_sklearn(tree)."
         )
     return tree

@@ -76,19 +76,19 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
     """
     try:
         text, said, arrays = _parts_of(Path(path), mmap)
-        require(said == checksum_of_parts(text, arrays), "its checksum is another")
+        require(said == checksum_of_parts(text, arrays), "its checksum does not match")
         return restore(json.loads(text), arrays)
     except (DamagedModelError, MemoryError):
         raise
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            raise MemoryError(f"There is no room to map {os.fspath(path)!r}.") from error
+            raise MemoryError(f"There is not enough memory to map {os.fspath(path)!r}.") from error
         raise
     except Exception as error:  # safetensors and Python raise various errors for bad files
         if f"(os error {errno.ENOMEM})" in str(error):
-            raise MemoryError(f"There is no room to map {os.fspath(path)!r}.") from error
+            raise MemoryError(f"There is not enough memory to map {os.fspath(path)!r}.") from error
         raise DamagedModelError(
-            f"{os.fspath(path)!r} is no model file, or is damaged: {error}"
+            f"{os.fspath(path)!r} is not a model file, or is damaged: {error}"
         ) from error
 
 
@@ -112,15 +112,15 @@ def _parts_of(path, mmap):
     require("cartwood" in metadata and found.isdecimal(), "it was not written by save")
     if int(found) > FORMAT:
         raise DamagedModelError(
-            f"{os.fspath(path)!r} has format {found}; this version reads formats up to {FORMAT}. "
-            "Use a newer version of Cartwood."
+            f"{os.fspath(path)!r} has format {found}, but this version reads formats up to "
+            f"{FORMAT}. Use a newer version of Cartwood."
         )
     content = _content_of(path, mmap)[8 + length :]
     arrays, first = {}, 0
     for name, (dtype, shape) in zip(names, kinds, strict=True):  # safe_open checked: no gaps
         array = np.ndarray(shape, dtype, content.data, first)
         arrays[name], first = array, first + array.nbytes
-    require(first == len(content), "it is not as long as its header says")
+    require(first == len(content), "its length does not match its header")
     return metadata["cartwood"], metadata["checksum"], arrays
 
 

@@ -19,4 +19,4 @@ def require(holds: bool, what: str) -> None:
     DamagedModelError
     """
     if not holds:
-        raise DamagedModelError(f"The model is damaged: {what}. Take another copy of it.")
+        raise DamagedModelError(f"The model is damaged: {what}. Use another copy of it.")

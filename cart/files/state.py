@@ -103,7 +103,7 @@ def with_state(value: Any, state: dict) -> Any:
     cls: Any = type(value)
     for name in state:
         is_name = type(name) is str and _is_attribute(cls, name)
-        require(is_name, f"{name!r} is no attribute of {type(value).__name__}")
+        require(is_name, f"{name!r} is not an attribute of {type(value).__name__}")
     vars(value).update(state)
     return value
 
@@ -277,9 +277,10 @@ def _refusal(value, path):
     what = repr(value)
     what = what if len(what) <= 100 else what[:97] + "..."
     return TypeError(
-        f"{path.strip('.') or 'This'} is {what}, a {type(value).__module__}."
-        f"{type(value).__qualname__}, which cannot be saved in a model file: it holds numbers, "
-        "text and the trees of Cartwood, no code. Set another value, or use pickle or joblib."
+        f"{path.strip('.') or 'This'} is {what}, a "
+        f"{type(value).__module__}.{type(value).__qualname__}, which cannot be saved: a model "
+        "file holds numbers, text and the trees of Cartwood, but no code. Set another value, or "
+        "use pickle or joblib."
     )
 
 
@@ -312,7 +313,9 @@ class _Reader:
             return [self.value_of(item) for item in content]
         (kind, *_), given = content, content
         if kind == "float":
-            require(given["float"] in _NO_NUMBERS, f"{given['float']!r} is none of {_NO_NUMBERS}")
+            require(
+                given["float"] in _NO_NUMBERS, f"{given['float']!r} is not one of {_NO_NUMBERS}"
+            )
             return float(given["float"])
         if kind == "tuple":
             return tuple(self.value_of(given["tuple"]))
@@ -321,7 +324,9 @@ class _Reader:
         if kind == "number":
             return _number_from(*given["number"])
         if kind == "same":
-            require(0 <= given["same"] < len(self._met), "it refers to what it does not hold")
+            require(
+                0 <= given["same"] < len(self._met), "it refers to an object that it does not hold"
+            )
             return self._met[given["same"]]
         value = self._object_of(kind, given)
         self._met.append(value)
@@ -343,12 +348,12 @@ class _Reader:
             return array.reshape(given["shape"])
         if kind == "RandomState":
             return _random_state_of(self.value_of(given["RandomState"]))
-        require(kind == "object", f"there is no kind {kind!r}")
+        require(kind == "object", f"there is an unknown kind {kind!r}")
         name = given["object"]
         if name not in _KINDS:
             raise DamagedModelError(
-                f"The file holds a {name!r}, which is not known here. If it is a forest or a "
-                "Bagging, use forest.load; else a newer version of Cartwood."
+                f"The file holds a {name!r}, which is not known here. For a forest or a Bagging "
+                "use forest.load, for others a newer version of Cartwood."
             )
         return _KINDS[name].restore(self._state(given["state"]))
 
@@ -356,19 +361,24 @@ class _Reader:
         tensor, dtype = self._arrays[given["array"]], _dtype_of(given["as"])
         kind = dtype.kind
         if kind == "U":
-            require(tensor.dtype == np.uint32 and tensor.ndim > 0, "text is no text")
-            require(tensor.max(initial=0) <= _LAST_CHARACTER, "text is no text")
+            require(
+                tensor.dtype == np.uint32 and tensor.ndim > 0,
+                "an array of text has the wrong dtype or shape",
+            )
+            require(
+                tensor.max(initial=0) <= _LAST_CHARACTER, "an array of text has invalid characters"
+            )
             return tensor.view(f"U{tensor.shape[-1]}")[..., 0]
         if kind in "mM":
-            require(tensor.dtype == np.int64, "dates are no dates")
+            require(tensor.dtype == np.int64, "an array of dates has the wrong dtype")
             return tensor.view(dtype)
-        require(tensor.dtype == dtype, "numbers are of another dtype")
+        require(tensor.dtype == dtype, "an array of numbers has the wrong dtype")
         return tensor
 
 
 @lru_cache(1_000)
 def _dtype_of(name):
-    require(_NUMBER.match(name) is not None, f"there is no dtype {name!r}")
+    require(_NUMBER.match(name) is not None, f"there is an unknown dtype {name!r}")
     return np.dtype(name)
 
 
@@ -379,9 +389,9 @@ def _number_from(name, item):
 
 def _random_state_of(state):
     name, keys, at, has_gauss, gauss = state
-    require(name == "MT19937", "a random state is of another kind")
-    require(keys.shape == (624,) and keys.dtype == np.uint32, "a random state has other keys")
-    require(0 <= at <= 624, "a random state stands elsewhere")
+    require(name == "MT19937", "a random state has the wrong kind")
+    require(keys.shape == (624,) and keys.dtype == np.uint32, "a random state has the wrong keys")
+    require(0 <= at <= 624, "the position of a random state is out of range")
     random = np.random.RandomState()
     random.set_state((name, keys, at, has_gauss, gauss))
     return random

@@ -168,8 +168,8 @@ def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType
             return peer_class(**{name: params[name] for name in params.keys() & known.keys()})
     raise TypeError(
         f"{type(estimator).__name__} is not an estimator of {source.__name__} that "
-        f"{target.__name__} has too; give it a tree or a forest: of a Pipeline its last step, "
-        "pipeline[-1], of a search best_estimator_, of Bagging its estimators_ one by one."
+        f"{target.__name__} also has; pass a tree or a forest: for a Pipeline pipeline[-1], for "
+        "a search best_estimator_, for Bagging each of its estimators_."
     )
 
 
@@ -190,19 +190,19 @@ def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> No
         if was_given or hasattr(estimator, f"{parameter}_"):
             raise ValueError(
                 f"{name} was fitted with {parameter}=, which scikit-learn's estimators do not "
-                "have. Fit it with class_weight instead: of two classes it says as much."
+                "have. Fit it with class_weight instead, which can say the same for two classes."
             )
     if np.any(getattr(estimator, "is_categorical_", False)) and not has_indicators:
         raise ValueError(
-            f"{name} splits on subsets of categories, for which scikit-learn's "
-            'trees have no form: to_sklearn(..., categories="indicators") makes columns of 0 and '
-            "1 of them. Or fit with categorical_features=None on ordinal codes."
+            f"{name} splits on subsets of categories, which scikit-learn's trees cannot "
+            'represent. Use to_sklearn(..., categories="indicators") to turn them into columns '
+            "of 0 and 1, or fit with categorical_features=None on ordinal codes."
         )
     refuse_surrogates(estimator)
     if precision_of(estimator) == np.float64:
         raise ValueError(
-            f"{name} was fitted with precision='float64'; scikit-learn's trees "
-            "compare in single precision and would send rows to other leaves. Fit it with "
+            f"{name} was fitted with precision='float64', but scikit-learn's trees compare in "
+            "single precision and would send rows to other leaves. Fit it with "
             "precision='float32'."
         )
 
@@ -213,13 +213,13 @@ def refuse_surrogates(estimator: BaseEstimator) -> None:
     trees = [each.tree_ for each in getattr(estimator, "estimators_", [estimator])]
     if any(map(goes_by_surrogates, trees)):
         raise ValueError(
-            f"{name} sends rows with missing values by surrogate splits (missing='surrogate'), for "
-            "which scikit-learn's trees have no form. Fit it with missing='learned' or 'majority'."
+            f"{name} sends rows with missing values by surrogate splits (missing='surrogate'), "
+            "which scikit-learn's trees do not have. Fit it with missing='learned' or 'majority'."
         )
     if rule == "refuse":
         raise ValueError(
-            f"{name} refuses rows with missing values (missing='refuse'), which scikit-learn's "
-            "trees would send on. Use set_params(missing='learned') first."
+            f"{name} refuses rows with missing values (missing='refuse'), but scikit-learn's "
+            "trees would accept them. Use set_params(missing='learned') first."
         )
 
 

@@ -45,9 +45,9 @@ def _of_our_tree(
     def draw_ours(decision_tree, *args, feature_names=None, **kwargs):
         if hasattr(decision_tree, "estimators_"):
             raise TypeError(
-                f"{draw.__name__} draws one tree, and {type(decision_tree).__name__} has "
-                f"{len(decision_tree.estimators_)}: {draw.__name__}(forest.estimators_[0]) draws "
-                "the first."
+                f"{draw.__name__} draws a single tree, but {type(decision_tree).__name__} has "
+                f"{len(decision_tree.estimators_)}; pass one of them, such as "
+                f"{draw.__name__}(forest.estimators_[0])."
             )
         shown = Shown.of(kwargs) if add is not None else _NOTHING
         if not isinstance(decision_tree, BaseDecisionTree):
@@ -92,7 +92,7 @@ def _refuse_to_show(estimator, shown):
     if shown != _NOTHING:
         raise ValueError(
             f"{type(estimator).__name__} keeps neither surrogates nor competitors; trees of cart "
-            "do, with surrogates= and competitors=."
+            "do, if fitted with surrogates= or competitors=."
         )
 
 
@@ -104,8 +104,9 @@ def _refuse_costs(estimator):
     """
     if len(getattr(estimator, "loss_", ())) > 2:
         raise ValueError(
-            "The picture would show the class of the largest share, but with loss= the tree "
-            "predicts that of least expected loss; print cartwood.summary(tree) instead."
+            "The picture would show the class with the largest share, but with loss= the tree "
+            "predicts the class with the least expected loss; print cartwood.summary(tree) "
+            "instead."
         )
 
 

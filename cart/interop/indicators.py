@@ -59,8 +59,8 @@ class Indicators(TransformerMixin, BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         raise TypeError(
-            "What to_sklearn makes of categories is of a fitted model, and cannot be fitted anew; "
-            "cross-validate or search with the model that it was made of."
+            'A pipeline made by to_sklearn(categories="indicators") belongs to a fitted model '
+            "and cannot be refitted; cross-validate or search with that model instead."
         )
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -17,7 +17,7 @@ from cart.tree.nodes import LEAF
 
 # Documentation of the parameters that our exports have besides scikit-learn's.
 PARAMETERS = """    surrogates : int, default=0
-        How many surrogates of each split to show, the best first: what rows fulfil that they send
+        How many surrogates of each split to show, the best first, each as the condition for going
         left. For trees of `cart` that keep some (`surrogates` of the fit).
 
     competitors : int, default=0
@@ -46,7 +46,7 @@ class Shown(NamedTuple):
         counts = {name: parameters.pop(name, 0) for name in cls._fields}
         for name, count in counts.items():
             if not isinstance(count, Integral) or isinstance(count, bool) or count < 0:
-                raise ValueError(f"{name} must be a whole number from 0 on, not {count!r}.")
+                raise ValueError(f"{name} must be a non-negative whole number, but is {count!r}.")
         return cls(**counts)
 
 
@@ -65,8 +65,8 @@ def lines_of(estimator: Any, names: Sequence[str], shown: Shown) -> dict[int, li
         kept = getattr(estimator.tree_, kind, None)
         if kept is None:
             raise ValueError(
-                f"{kind}={most} are to be shown, but the {type(estimator).__name__} was fitted "
-                f"without any; fit it with {kind}={most}."
+                f"{kind}={most} cannot be shown, because the {type(estimator).__name__} was "
+                f"fitted without any; fit it with {kind}={most}."
             )
         for node in range(estimator.tree_.node_count):
             for split in kept.of(node)[:most]:

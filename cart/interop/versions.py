@@ -11,8 +11,8 @@ def warn_if_unchecked() -> None:
     """Warn if another version of scikit-learn is installed: its trees may differ from ours."""
     if sklearn.__version__ not in CHECKED:
         warnings.warn(
-            f"scikit-learn {sklearn.__version__} was not checked: its trees may differ from ours, "
-            f"which are those of {', '.join(CHECKED)}. Install one of these, or run "
-            "`python -m benchmarks identity --quick` and see docs/compatibility.md.",
+            f"Cartwood was not checked against scikit-learn {sklearn.__version__}: its trees may "
+            f"differ from Cartwood's, which match those of {', '.join(CHECKED)}. Install one of "
+            "these, or run `python -m benchmarks identity --quick` and see docs/compatibility.md.",
             stacklevel=3,
         )

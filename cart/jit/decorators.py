@@ -131,7 +131,9 @@ def entry_kernel(function):
 
 
 def _refuse(name, arguments, named):
-    raise errors.TypingError(f"{name} is an entry kernel: kernels cannot call it, only Python can")
+    raise errors.TypingError(
+        f"{name} is an entry kernel: only Python can call it, not other kernels"
+    )
 
 
 def dispatch(function):

@@ -72,7 +72,7 @@ def why_unsafe(status):
         return None
     if status.st_uid not in (0, os.getuid()):
         return "belongs to another user"
-    return "others can write to it (chmod go-w mends that)" if status.st_mode & 0o022 else None
+    return "others can write to it (fix with chmod go-w)" if status.st_mode & 0o022 else None
 
 
 @functools.cache
@@ -84,8 +84,8 @@ def warn_not_kept(why):
     RuntimeWarning
     """
     warnings.warn(
-        f"Compiled kernels cannot be kept, and every process compiles its own: {why}. Set "
-        "NUMBA_CACHE_DIR to a folder of yours that others cannot write to.",
+        f"Compiled kernels cannot be cached on disk ({why}), so every process will compile them "
+        "again. Set NUMBA_CACHE_DIR to a folder that you own and others cannot write to.",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -8,8 +8,8 @@ from time import perf_counter
 
 PATIENCE = 2.0  # seconds of compiling in a process before the line is printed
 TEXT = (
-    "Cartwood compiles {name} and what else is needed here; that happens once, later fits and "
-    "processes find it on disk. `cartwood warm-up` compiles everything ahead."
+    "Cartwood is compiling {name} and other kernels. This happens once: later fits and processes "
+    "load them from disk. Run `cartwood warm-up` to compile everything ahead."
 )
 
 

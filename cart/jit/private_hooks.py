@@ -11,10 +11,10 @@ from numba.core.compiler import CompileResult
 from numba.core.options import DefaultOptions
 
 LOST = {
-    "no_counting": "kernels count references, so that small nodes take twice as long",
-    "parts": "inner kernels are compiled on their own first, so that compiling takes longer",
-    "constants": "kernels are compiled anew for constants, so that compiling takes longer",
-    "cache": "compiled kernels are not kept, so that every process compiles its own",
+    "no_counting": "kernels count references, so small nodes take twice as long",
+    "parts": "inner kernels are first compiled on their own, so compiling takes longer",
+    "constants": "kernels are compiled again for constants, so compiling takes longer",
+    "cache": "compiled kernels are not cached on disk, so every process compiles its own",
 }
 
 
@@ -44,7 +44,7 @@ def warn_of_lost(hooks):
     lost = [LOST[name] for name, is_there in hooks.items() if not is_there]
     if lost:
         warnings.warn(
-            f"numba {numba.__version__} lacks what cartwood uses of its private parts: "
+            f"numba {numba.__version__} lacks private features that Cartwood uses: "
             f"{'; '.join(lost)}. Trees are the same.",
             RuntimeWarning,
             stacklevel=2,

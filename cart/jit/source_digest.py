@@ -85,7 +85,7 @@ def _read(module):
         with open(path if path.endswith(".py") else "", "rb") as file:
             source, status = file.read(), os.fstat(file.fileno())
     except OSError:
-        warn_not_kept(f"{module} has no source that can be read")
+        warn_not_kept(f"the source of {module} cannot be read")
         return None
     # st_ctime is the time of the last change on POSIX, but that of creation on Windows.
     changed = status.st_ctime if os.name == "posix" else status.st_mtime

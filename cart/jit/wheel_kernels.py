@@ -29,11 +29,11 @@ def in_words() -> str:
     with suppress(OSError, ValueError), open(os.path.join(OF_THE_WHEEL.path, _FILE)) as file:
         fits = json.load(file)
     if not fits:
-        return "no kernels came with this installation: they are compiled when first needed"
+        return "no kernels came with this installation: they will be compiled when first needed"
     came = f"kernels came compiled for {' and '.join(fits['CPUs'])}"
     others = [
         f"{name} {fits[name]} (here {here})" for name, here in FITS.items() if fits[name] != here
     ]
     if others:
-        return f"{came}, but for {', '.join(others)}: they are compiled when first needed"
-    return f"{came}, and fit the packages that are installed"
+        return f"{came}, but for {', '.join(others)}: they will be compiled when first needed"
+    return f"{came}, and match the installed packages"

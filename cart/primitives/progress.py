@@ -65,7 +65,7 @@ class ProgressReporter:
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
         if callback is not None and not callable(callback):
-            raise TypeError(f"callback={callback!r} must be a function, such as print.")
+            raise TypeError(f"callback={callback!r} must be callable, such as print.")
         self._n_total = n_total
         self._unit = unit
         self._verbose = verbose

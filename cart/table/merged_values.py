@@ -318,12 +318,13 @@ def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
         f"{names[j]} ({n_merged[j]} of {n_merged[j] + n_levels[j]})" for j in bad[:_NAMED]
     )
     more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
-    remedy = 'precision="float64" keeps them apart.'
+    remedy = 'Set precision="float64" to keep them apart.'
     if exceeds_doubles(X):
         remedy = (
-            "Double precision ends at 2**53: subtract the smallest, or name categorical_features."
+            "Doubles represent integers exactly only up to 2**53: subtract the column's minimum, "
+            "or list it in categorical_features."
         )
     warn_user(
-        f"In {precision} precision, distinct values of X become equal; columns (how many of the "
+        f"Distinct values of X become equal in {precision} precision; columns (merged of "
         f"distinct values): {listed}{more}. {remedy}",
     )

@@ -287,7 +287,7 @@ def picks_columns(packed, X):
 def check_width(packed, X):
     if X.shape[1:] != (packed.n_features,):  # kernels would read past the end of a row
         raise ValueError(
-            f"The trees take rows of n_features={packed.n_features}, but X is of shape {X.shape}."
+            f"The trees expect n_features={packed.n_features}, but X has shape {X.shape}."
         )
 
 
@@ -318,7 +318,7 @@ def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
     Packed, PackedWide, or PackedWithSurrogates if rows go by surrogates
     """
     if len({(tree.n_features, tree.n_outputs, tree.max_n_classes) for tree in trees}) > 1:
-        raise ValueError("Trees of other features, outputs or classes cannot vote together.")
+        raise ValueError("Trees with different features, outputs or classes cannot vote together.")
     counts = np.array([tree.node_count for tree in trees])
     start = np.concatenate(([0], np.cumsum(counts)))
     n_values = trees[0].n_outputs * trees[0].max_n_classes

@@ -35,11 +35,13 @@ def add_partial_dependence(
     _require(out, "out", 1, np.float64)
     if X.shape != (len(out), len(target_features)):
         raise ValueError(
-            f"X has the shape {X.shape}, but out and target_features ask for "
+            f"X has shape {X.shape}, but out and target_features need "
             f"{len(out), len(target_features)}."
         )
     if (tree.n_outputs, tree.max_n_classes) != (1, 1):
-        raise ValueError("Partial dependence by recursion is of regression on one output.")
+        raise ValueError(
+            "Partial dependence by recursion needs a regression tree with a single output."
+        )
     nodes = tree.nodes
     shares = nodes.weighted_n_node_samples[nodes.children_left] / nodes.weighted_n_node_samples
     open_nodes = [(0, np.arange(len(X)), np.ones(len(X)))]
@@ -77,4 +79,4 @@ def _require(array, name, ndim, *dtypes):
         raise ValueError(f"{name} must have {ndim} dimensions, but has {array.ndim}.")
     if array.dtype not in dtypes:
         expected = " or ".join(np.dtype(dtype).name for dtype in dtypes)
-        raise ValueError(f"{name} must be of {expected}, but is of {array.dtype}.")
+        raise ValueError(f"{name} must have dtype {expected}, but has {array.dtype}.")

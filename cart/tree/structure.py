@@ -43,8 +43,10 @@ def check_nodes(nodes: Nodes, n_features: int, categories: Categories | None = N
     require(0 < n_nodes <= MOST_NODES, f"a tree has {n_nodes} nodes")
     for name, array, like in zip(Nodes._fields, nodes, _FORM, strict=True):
         is_like = type(array) is np.ndarray and (array.dtype, array.ndim) == (like.dtype, like.ndim)
-        require(is_like and len(array) == n_nodes, f"{name} is no array of {n_nodes} {like.dtype}")
-    require(min(nodes.value.shape) > 0, f"a value is of shape {nodes.value.shape[1:]}")
+        require(
+            is_like and len(array) == n_nodes, f"{name} is not an array of {n_nodes} {like.dtype}"
+        )
+    require(min(nodes.value.shape) > 0, f"a value has shape {nodes.value.shape[1:]}")
     check_children(nodes.children_left, nodes.children_right)
     is_split = nodes.children_left != LEAF
     _check_splits(nodes.feature[is_split], nodes.threshold[is_split], n_features, categories)
@@ -64,12 +66,14 @@ def check_children(left: np.ndarray, right: np.ndarray) -> None:
     left, right : ndarray of shape (n_nodes,), int32
     """
     parents = np.flatnonzero(left != LEAF)
-    require(np.array_equal(parents, np.flatnonzero(right != LEAF)), "a node has one child")
+    require(np.array_equal(parents, np.flatnonzero(right != LEAF)), "a node has only one child")
     children = np.concatenate((left[parents], right[parents]))
     n_nodes = len(left)
     is_in_range = children.min(initial=1) > 0 and children.max(initial=0) < n_nodes
-    require(is_in_range, "a child is no node, or the root")
-    require(len(children) == n_nodes - 1, "nodes are missing, or belong to no tree")
+    require(is_in_range, "a child number is out of range, or is the root")
+    require(
+        len(children) == n_nodes - 1, "the number of children does not match the number of nodes"
+    )
     n_parents = np.bincount(children, minlength=n_nodes)
     require(n_parents[1:].min(initial=1) == 1, "a node has two parents, or none")
     if np.all(np.tile(parents, 2) < children):
@@ -79,7 +83,7 @@ def check_children(left: np.ndarray, right: np.ndarray) -> None:
         n_met += len(level)
         level = level[left[level] != LEAF]
         level = np.concatenate((left[level], right[level]))
-    require(n_met == n_nodes, "nodes are below themselves")
+    require(n_met == n_nodes, "the children form a cycle")
 
 
 def _check_splits(features, thresholds, n_features, categories):
@@ -87,31 +91,44 @@ def _check_splits(features, thresholds, n_features, categories):
     if not len(features):
         return
     is_known = features.min() >= 0 and features.max() < n_features
-    require(is_known, f"a split is on none of {n_features} features")
+    require(is_known, f"a split is on a feature outside the {n_features} features")
     if categories is None:
-        require(not math.isnan(thresholds.min()), "a threshold is nan, of a split on no categories")
+        require(
+            not math.isnan(thresholds.min()), "a threshold is nan, but the tree has no categories"
+        )
 
 
 def _check_categories(categories, is_subset):
     """Check the lists of categories of the nodes that split on a subset."""
     if categories is None:
         return
-    require(type(categories) is Categories, "categories are none")
+    require(type(categories) is Categories, "the categories are not a Categories object")
     (start, listed, listed_left), n_nodes = categories, len(is_subset)
     for array, dtype, name in (
         (start, np.int64, "start"), (listed, np.uint32, "listed"),
         (listed_left, None, "listed_left"),
     ):  # fmt: skip
         is_array = type(array) is np.ndarray and array.ndim == 1
-        require(is_array and array.dtype.kind in _WHOLE, f"categories have no {name}")
-        require(dtype is None or array.dtype == dtype, f"{name} of categories is {array.dtype}")
-    require(len(start) == n_nodes + 1 and len(listed_left) == n_nodes, "categories lack nodes")
-    require(start[0] == 0 and start[-1] == len(listed), "lists of categories end elsewhere")
+        require(
+            is_array and array.dtype.kind in _WHOLE,
+            f"{name} of categories is not an array of whole numbers",
+        )
+        require(
+            dtype is None or array.dtype == dtype, f"{name} of categories has dtype {array.dtype}"
+        )
+    require(
+        len(start) == n_nodes + 1 and len(listed_left) == n_nodes,
+        "the categories do not match the number of nodes",
+    )
+    require(
+        start[0] == 0 and start[-1] == len(listed),
+        "the lists of categories do not cover the listed codes",
+    )
     sizes = np.diff(start)
-    require(sizes.min() >= 0, "lists of categories overlap")
+    require(sizes.min() >= 0, "the lists of categories overlap")
     require(not np.any(sizes[~is_subset]), "a split at a threshold lists categories")
     is_flag = listed_left.min() >= 0 and listed_left.max() <= 1
-    require(is_flag, "categories go neither left nor right")
+    require(is_flag, "listed_left of categories is neither 0 nor 1")
 
 
 def check_compact(kept: dict[str, Any], n_features: int, categories: Categories | None) -> None:
@@ -128,7 +145,9 @@ def check_compact(kept: dict[str, Any], n_features: int, categories: Categories 
     n_nodes, shape = kept["n_nodes"], kept["shape"]
     require(type(n_nodes) is int and 0 < n_nodes <= MOST_NODES, f"a tree has {n_nodes!r} nodes")
     is_shape = type(shape) is tuple and len(shape) == 2 and all(type(n) is int for n in shape)
-    require(is_shape and min(shape) > 0 and math.prod(shape) < 2**31, f"a value is {shape!r}")
+    require(
+        is_shape and min(shape) > 0 and math.prod(shape) < 2**31, f"a value has shape {shape!r}"
+    )
     leaves = kept["leaves"]
     _check_bits(leaves, n_nodes, "leaves")
     if "children_left" in kept:
@@ -140,7 +159,7 @@ def check_compact(kept: dict[str, Any], n_features: int, categories: Categories 
     _check_lengths(kept, n_nodes, n_leaves)
     if "children_left" in kept:
         is_same = np.array_equal(kept["children_left"] == LEAF, is_leaf)
-        require(is_same, "a leaf has children")
+        require(is_same, "the children do not match the leaves")
         check_children(kept["children_left"], kept["children_right"])
     if "features" in kept:
         features, thresholds = kept["features"], kept["thresholds"]
@@ -170,7 +189,7 @@ def _check_depth_first(leaves, n_nodes):
     for bit in np.unpackbits(leaves[n_whole:], count=n_nodes - 8 * n_whole):
         is_open &= places > 0
         places += -1 if bit else 1
-    require(bool(is_open) and places == 0, "leaves do not end a tree")
+    require(bool(is_open) and places == 0, "the leaf bits do not form one tree")
 
 
 def _check_lengths(kept, n_nodes, n_leaves):
@@ -194,19 +213,31 @@ def _check_lengths(kept, n_nodes, n_leaves):
         "impurities": ("f", (n_impure,)),
     }  # fmt: skip
     for name in kept.keys() - {"n_nodes", "shape", "leaves", "impure"}:
-        require(name in forms, f"trees have no {name!r}")
+        require(name in forms, f"a tree has an unknown array {name!r}")
         (kinds, form), array = forms[name], kept[name]
         is_array = type(array) is np.ndarray and array.dtype.kind in kinds
         is_full = kinds != "f" or array.dtype == np.float64
         is_full &= name not in Nodes._fields or array.dtype == getattr(_FORM, name).dtype
-        require(is_array and is_full and array.shape == form, f"{name} of a tree is not {form}")
+        require(
+            is_array and is_full and array.shape == form,
+            f"{name} of a tree has the wrong dtype, or not the shape {form}",
+        )
     for pair in (("children_left", "children_right"), ("feature", "threshold"),
                  ("features", "thresholds")):  # fmt: skip
-        require((pair[0] in kept) == (pair[1] in kept), f"a tree has {pair[0]} or {pair[1]} only")
+        require(
+            (pair[0] in kept) == (pair[1] in kept),
+            f"a tree has only one of {pair[0]} and {pair[1]}",
+        )
     for one, other in (("feature", "features"), ("n_node_samples", "samples"),
                        ("weighted_n_node_samples", "counts")):  # fmt: skip
-        require((one in kept) != (other in kept), f"a tree has no {one}")
-    require("totals" not in kept or (n_values == 1 and "squares" in kept), "sums lack squares")
-    require(has_counts <= ("counts" in kept), "shares of classes have no counts")
-    require("totals" not in kept or "counts" in kept, "sums have no weights")
-    require(bool({"squares", "impurities"} & kept.keys()) == ("impure" in kept), "no impurities")
+        require((one in kept) != (other in kept), f"a tree needs either {one} or {other}")
+    require(
+        "totals" not in kept or (n_values == 1 and "squares" in kept),
+        "the sums of a tree have no squares",
+    )
+    require(has_counts <= ("counts" in kept), "the class counts of a tree are missing")
+    require("totals" not in kept or "counts" in kept, "the sums of a tree have no weights")
+    require(
+        bool({"squares", "impurities"} & kept.keys()) == ("impure" in kept),
+        "the impurities do not match the impure nodes",
+    )

@@ -108,8 +108,8 @@ class Surrogates(NamedTuple):
     def check(self, n_features: int, is_split: np.ndarray) -> None:
         """Raise DamagedModelError if rows cannot be sent by these splits."""
         _check(self, n_features, is_split, "surrogates")
-        require(self.low_left.max(initial=0) <= 1, "surrogates go neither left nor right")
-        require(type(self.routes) is bool, "surrogates send rows, or do not")
+        require(self.low_left.max(initial=0) <= 1, "low_left of surrogates is neither 0 nor 1")
+        require(type(self.routes) is bool, "routes of surrogates is not a bool")
 
 
 class Competitors(NamedTuple):
@@ -196,24 +196,27 @@ def _check(splits, n_features, is_split, what):
     for name in set(splits._fields) & set(_DTYPES):
         array, dtype = getattr(splits, name), _DTYPES[name]
         is_array = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == dtype
-        require(is_array, f"{name} of {what} is no array of {np.dtype(dtype)}")
+        require(is_array, f"{name} of {what} is not an array of {np.dtype(dtype)}")
     n_splits = len(splits.feature)
     for name in _of_splits(splits):
-        require(len(getattr(splits, name)) == n_splits, f"{what} lack {name}")
-    require(len(splits.primary) == len(is_split), f"{what} are of other nodes")
+        require(len(getattr(splits, name)) == n_splits, f"{name} of {what} has the wrong length")
+    require(len(splits.primary) == len(is_split), f"{what} do not match the number of nodes")
     _check_starts(splits.start, len(is_split), n_splits, what)
     _check_starts(splits.list_start, n_splits, len(splits.listed), f"categories of {what}")
     require(not np.any(np.diff(splits.start)[~is_split]), f"a leaf has {what}")
     is_known = splits.feature.min(initial=0) >= 0 and splits.feature.max(initial=-1) < n_features
-    require(bool(is_known), f"{what} are on none of {n_features} features")
+    require(bool(is_known), f"{what} are on a feature outside the {n_features} features")
     has_list = np.diff(splits.list_start) > 0
     is_same = np.array_equal(np.isnan(splits.threshold), has_list)
-    require(is_same, f"{what} have thresholds and categories, or neither")
+    require(is_same, f"{what} need either a threshold or categories")
 
 
 def _check_starts(start, n, end, what):
     is_whole = len(start) == n + 1 and start[0] == 0 and start[-1] == end
-    require(bool(is_whole and np.diff(start).min(initial=0) >= 0), f"{what} end elsewhere")
+    require(
+        bool(is_whole and np.diff(start).min(initial=0) >= 0),
+        f"the start offsets of {what} do not match",
+    )
 
 
 # They are checked by the tree that has them.

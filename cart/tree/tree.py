@@ -109,7 +109,7 @@ class Tree:
             check_nodes(self.nodes, self.n_features, self.categories)
         for splits, cls in ((self.surrogates, Surrogates), (self.competitors, Competitors)):
             if splits is not None:
-                require(type(splits) is cls, f"{cls.__name__} of a tree are none")
+                require(type(splits) is cls, f"the tree's {cls.__name__} have the wrong type")
                 splits.check(self.n_features, self.steps.children_right != LEAF)
 
     @property
@@ -162,7 +162,9 @@ class Tree:
         vars(self).update({"_nodes": None, **state})
         require(isinstance(self._held, Compact), "a tree has no nodes")
         if expected is not None:
-            require(self._checksum_of(self._held) == expected, "the checksum of a tree is another")
+            require(
+                self._checksum_of(self._held) == expected, "the checksum of a tree does not match"
+            )
         self.check()
 
     @property

@@ -130,15 +130,15 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         self = as_of_now(self)
         if self.voting != "soft":
             raise ValueError(
-                f"decision_function is the mean of the estimators', but voting={self.voting!r} is "
-                'another rule; use predict_proba, or voting="soft".'
+                f"decision_function is the mean over the estimators, but voting={self.voting!r} "
+                'is another rule; use predict_proba, or voting="soft".'
             )
         for i, estimator in enumerate(self.estimators_):
             n_met = len(estimator.classes_)
             if n_met < self.n_classes_:
                 raise ValueError(
-                    f"estimators_[{i}] drew rows of {n_met} of {self.n_classes_} classes, so its "
-                    "decision function cannot be added to the others. Draw more rows "
+                    f"estimators_[{i}] drew rows of only {n_met} of {self.n_classes_} classes, "
+                    "so its decision function cannot be averaged with the others. Draw more rows "
                     "(max_samples), or use predict_proba."
                 )
         decide = partial(output_of, method="decision_function")
@@ -154,9 +154,9 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         base = self._base()
         if isinstance(base, DecisionTreeClassifier) and base.loss is not None:
             warn_user(
-                "BaggingClassifier predicts the class of the largest mean share: loss= of its "
-                "trees chooses their splits, and does not count in the prediction. "
-                "RandomForestClassifier with loss= and max_features=None is bagging that counts it."
+                "BaggingClassifier predicts the class with the largest mean share, so loss= of "
+                "its trees affects their splits but not the prediction. RandomForestClassifier "
+                "with loss= and max_features=None is bagging that respects it."
             )
 
     def _encode_target(self, y, keep):
@@ -165,7 +165,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         classes, codes = np.unique(y, return_inverse=True)
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
-                f"y has the classes {classes}, but the estimators that warm_start=True keeps have "
+                f"y has the classes {classes}, but the estimators kept by warm_start=True have "
                 f"{self.classes_}; fit with warm_start=False."
             )
         self.classes_, self.n_classes_ = classes, len(classes)
@@ -237,7 +237,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         n_outputs = 1 if y.ndim == 1 else y.shape[1]
         if keep and n_outputs != self.n_outputs_:
             raise ValueError(
-                f"y has {n_outputs} output(s), but the estimators that warm_start=True keeps have "
+                f"y has {n_outputs} output(s), but the estimators kept by warm_start=True have "
                 f"{self.n_outputs_}; fit with warm_start=False."
             )
         self.n_outputs_ = n_outputs

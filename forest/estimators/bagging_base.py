@@ -232,8 +232,8 @@ class BaseBagging(
         self._refuse_impossible_votes()
         if self.n_estimators < n_kept:
             raise ValueError(
-                f"n_estimators={self.n_estimators} must be at least the number of estimators that "
-                f"warm_start=True keeps, {n_kept}."
+                f"n_estimators={self.n_estimators} must be at least {n_kept}, the number of "
+                "estimators kept by warm_start=True."
             )
 
     def _check_weight(self, sample_weight, X):
@@ -292,8 +292,8 @@ class BaseBagging(
                 raise KeyboardInterrupt
             n_finished = self.n_estimators - len(patches.seeds) + len(fitted)
             interruption.keep(
-                f"Bagging has the {n_finished} of {self.n_estimators} estimators that were "
-                "finished, with warm_start=True another fit goes on"
+                f"{n_finished} of {self.n_estimators} estimators are finished and kept (fit "
+                "again with warm_start=True to continue)"
             )
         return fitted
 
@@ -352,12 +352,12 @@ class BaseBagging(
         for features in self.estimators_features_:
             is_array = isinstance(features, np.ndarray) and features.dtype.kind in "iu"
             is_array = is_array and features.ndim == 1 and len(features) > 0
-            require(is_array, "an estimator has no features")
+            require(is_array, "the features of an estimator are not an array of numbers")
             is_known = features.min() >= 0 and features.max() < self.n_features_in_
-            require(bool(is_known), "an estimator has other features")
+            require(bool(is_known), "the features of an estimator are out of range")
         for patches, i in self._draws:
             require(isinstance(patches, Patches), "an estimator has no draws")
-            require(0 <= i < len(patches.seeds), "an estimator has other draws")
+            require(0 <= i < len(patches.seeds), "the draws of an estimator are out of range")
         for patches in {id(patches): patches for patches, _ in self._draws}.values():
             patches.check()
         check_classes_of(self)
@@ -458,7 +458,7 @@ def _require_rows(draws, n_samples):
     for patches, _ in draws:
         if patches.n_samples != n_samples:
             raise ValueError(
-                f"All estimators are judged out of bag on X, which has {n_samples} rows, but some "
-                f"were fitted on {patches.n_samples}: give them their training table. (After a "
-                "warm start on another one, no table is that of all.)"
+                f"Out-of-bag estimates need the training table: X has {n_samples} rows, but some "
+                f"estimators were fitted on {patches.n_samples}. (After a warm start on another "
+                "table, no table fits all estimators.)"
             )

@@ -302,11 +302,11 @@ class BaseForest(
         if X.shape[0] != self._n_samples or n_rows != self._n_samples:
             raise ValueError(
                 f"X and y must be the training table of {self._n_samples} rows, but have "
-                f"{X.shape[0]} and {n_rows}."
+                f"{X.shape[0]} and {n_rows} rows."
             )
         if n_columns != self.n_outputs_:
             raise ValueError(
-                f"y must have the {self.n_outputs_} output(s) of the fit, but has {n_columns}."
+                f"y must have {self.n_outputs_} output(s), as in the fit, but has {n_columns}."
             )
         target = self._encode_known_target(y)
         require_table(self, X, target.codes)
@@ -325,21 +325,21 @@ class BaseForest(
             return
         require(type(self.estimators_) is list, "a forest has no list of trees")
         for tree in self.estimators_:
-            require(isinstance(tree, BaseDecisionTree), "an estimator of a forest is no tree")
+            require(isinstance(tree, BaseDecisionTree), "an estimator of a forest is not a tree")
             check_tree_of(self, tree.tree_)
         check_classes_of(self)
         require(isinstance(self._bootstrap, Draws), "a forest has no draws")
         self._bootstrap.check()
         n_samples = self._bootstrap.n_samples
-        require(self._n_samples == n_samples, "the draws are of another table")
+        require(self._n_samples == n_samples, "the draws do not match the rows")
         for weight in (self._row_weight, self._own_weight):
             is_weight = weight is None or np.shape(weight) == (n_samples,)
-            require(is_weight, "weights are of other rows")
+            require(is_weight, "the weights do not match the rows")
         factor = self._class_factor
         is_factor = factor is None or np.shape(factor) == (getattr(self, "n_classes_", 0),)
-        require(is_factor, "weights are of other classes")
+        require(is_factor, "the weights do not match the classes")
         rows = getattr(self, "_training_rows", None)
-        require(rows is None or len(rows.y) == n_samples, "leaves are of other rows")
+        require(rows is None or len(rows.y) == n_samples, "the leaves do not match the rows")
 
     @property
     def estimator(self) -> BaseEstimator:
@@ -477,7 +477,10 @@ def _require_same_outputs(forest, old_trees, target, loss):
     if not old_trees:
         return
     if not np.array_equal(getattr(old_trees[0], "loss_", None), loss):
-        raise ValueError("The trees that warm_start=True keeps have another loss; set that again.")
+        raise ValueError(
+            "loss differs from that of the trees kept by warm_start=True; set loss as it was, or "
+            "warm_start=False."
+        )
     kept = old_trees[0].tree_
     for what, new, old in (
         ("output(s)", target.n_outputs, kept.n_outputs),
@@ -485,8 +488,8 @@ def _require_same_outputs(forest, old_trees, target, loss):
     ):
         if new != old:
             raise ValueError(
-                f"y has {new} {what}, but the trees that warm_start=True keeps have {old}; fit "
-                "with warm_start=False."
+                f"y has {new} {what}, but the trees kept by warm_start=True have {old}; fit with "
+                "warm_start=False."
             )
     if target.labels is None:
         return
@@ -494,6 +497,6 @@ def _require_same_outputs(forest, old_trees, target, loss):
     for new, old in zip(target.labels, known, strict=True):
         if not np.array_equal(new, old):
             raise ValueError(
-                f"y has the classes {new}, but the trees that warm_start=True keeps have {old}; "
-                "fit with warm_start=False."
+                f"y has the classes {new}, but the trees kept by warm_start=True have {old}; fit "
+                "with warm_start=False."
             )

@@ -22,8 +22,8 @@ _NOT_OF_TREES = (
 )
 _UNKNOWN_DRAWS = (
     "What warm_start=True keeps was fitted on another table than (X, y), or drew its rows in "
-    "another way, so that nobody knows which of these rows it has not seen: it cannot be judged "
-    "out of bag. Give it its own table, weights and ways to draw, or set warm_start=False."
+    "another way, so its out-of-bag rows are unknown. Pass the same table, weights and sampling "
+    "parameters, or set warm_start=False."
 )
 # Types whose text identifies a value, so that its checksum does, too.
 _TELLING = (str, bytes, date, timedelta, Number, np.generic)

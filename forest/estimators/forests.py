@@ -69,7 +69,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         self = as_of_now(self)
         if hasattr(self, "loss_"):
             raise ValueError(
-                "Standard errors are of the votes, which loss= weighs by class; fit without loss."
+                "Standard errors describe the votes, which loss= weighs by class; fit without loss."
             )
         error = standard_error(self, self._check_X(X))
         if self.n_outputs_ == 1:

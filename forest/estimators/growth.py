@@ -98,8 +98,8 @@ def _grow_as_many(forest, grow, old_trees, interruption):
         raise KeyboardInterrupt
     n_finished = n_old + sum(tree is not None for tree in trees)
     interruption.keep(
-        f"the forest has the {n_finished} of {forest.n_estimators} trees that were "
-        "finished, with warm_start=True another fit grows the others"
+        f"{n_finished} of {forest.n_estimators} trees are finished and kept (fit again with "
+        "warm_start=True to grow the others)"
     )
     return trees, seeds
 
@@ -129,16 +129,15 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
     forest.stability_ = stability
     if stability.stopped_by == "interrupt":
         interruption.keep(
-            f"the forest has the {judge.n_trees} trees that were finished, see stability_; "
-            "with warm_start=True another fit goes on"
+            f"{judge.n_trees} trees are finished and kept, see stability_ (fit again with "
+            "warm_start=True to continue)"
         )
     elif not stability.is_stable:
         what = "loss" if not stability.is_loss_settled else "order of the importances"
         grown = f"{judge.n_trees} tree{'s' * (judge.n_trees > 1)}"
         warn_user(
-            f"Growing was stopped by {stability.stopped_by} at {grown}, "
-            f"before the out-of-bag {what} was stable; see stability_. With warm_start=True "
-            "another fit goes on."
+            f"Growth was stopped by {stability.stopped_by} at {grown}, before the out-of-bag "
+            f"{what} was stable; see stability_. Fit again with warm_start=True to continue."
         )
     return trees, seeds
 

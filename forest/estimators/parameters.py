@@ -49,22 +49,22 @@ def refuse_contradictions(forest: BaseEstimator, old_trees: list) -> None:
     """
     if not forest.bootstrap and forest.max_samples is not None:
         raise ValueError(
-            "max_samples says how many rows to draw, but bootstrap=False draws none; "
-            "set bootstrap=True or max_samples=None."
+            "max_samples sets how many rows to draw, but bootstrap=False draws none; set "
+            "bootstrap=True or max_samples=None."
         )
     forest._refuse_impossible_votes()
     _refuse_impossible_budget(forest)
     if forest.n_estimators != "auto" and forest.n_estimators < len(old_trees):
         raise ValueError(
-            f"n_estimators={forest.n_estimators} must be at least the number of trees that "
-            f"warm_start=True keeps, {len(old_trees)}."
+            f"n_estimators={forest.n_estimators} must be at least {len(old_trees)}, the number "
+            "of trees kept by warm_start=True."
         )
     for tree in old_trees:
         if precision_of(tree) != forest.precision:
             raise ValueError(
-                f"The trees that warm_start=True keeps were grown with precision="
-                f"{precision_of(tree).name!r}, but now it is {forest.precision!r}; set it as it "
-                "was, or warm_start=False."
+                "The trees kept by warm_start=True were grown with "
+                f"precision={precision_of(tree).name!r}, but now precision={forest.precision!r}; "
+                "set it as it was, or warm_start=False."
             )
 
 
@@ -72,11 +72,11 @@ def _refuse_impossible_budget(forest):
     if forest.n_estimators == "auto":
         if not forest.bootstrap:
             raise ValueError(
-                'n_estimators="auto" judges the trees on rows that are out of bag, but '
-                "bootstrap=False leaves none out; set bootstrap=True or a number of trees."
+                'n_estimators="auto" judges the trees on out-of-bag rows, but bootstrap=False '
+                "leaves none; set bootstrap=True or a number of trees."
             )
     elif forest.max_time is not None or forest.max_memory is not None:
         raise ValueError(
-            'max_time and max_memory end the growth of n_estimators="auto", but '
+            'max_time and max_memory need n_estimators="auto", but '
             f"n_estimators={forest.n_estimators}; leave them out."
         )

@@ -57,7 +57,7 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     X_parts, y_parts = partitions_of(X, "X"), partitions_of(y, "y")
     if len(X_parts) != len(y_parts):
         raise ValueError(
-            f"X has {len(X_parts)} partitions and y {len(y_parts)}; rechunk them alike."
+            f"X has {len(X_parts)} partitions, but y has {len(y_parts)}; rechunk them alike."
         )
     pairs = list(zip(X_parts, y_parts, strict=True))
     look = dask.delayed(_look)
@@ -84,7 +84,7 @@ def require_forest(forest: Any) -> None:
     if not (hasattr(forest, "voting") and hasattr(forest, "feature_draw")):
         name = forest.__name__ if isinstance(forest, type) else type(forest).__name__
         raise TypeError(
-            f"Partitions are grown into forests of Cartwood, and {name} is none; give a "
+            f"Partitions can be fitted by a forest of Cartwood, but got {name}; pass a "
             "cartwood.RandomForestClassifier() or RandomForestRegressor()."
         )
 
@@ -104,7 +104,7 @@ def _refuse_impossible(forest):
         if is_wanted:
             raise ValueError(
                 f"{name} needs all rows in one place, but partitions are fitted where they are; "
-                "leave it out, or fit the table whole under joblib's Dask backend."
+                "leave it out, or fit the whole table with joblib's Dask backend."
             )
 
 
@@ -120,8 +120,8 @@ def partitions_of(table: Any, name: str) -> list:
         parts = np.asarray(table.to_delayed(), dtype=object)
         if parts.ndim == 2 and parts.shape[1] > 1:
             raise ValueError(
-                f"The columns of {name} are in {parts.shape[1]} chunks; rechunk it so that every "
-                "chunk has all of them: X.rechunk({1: -1})."
+                f"The columns of {name} are split into {parts.shape[1]} chunks; rechunk it so "
+                "that every chunk has all columns: X.rechunk({1: -1})."
             )
         return list(parts.ravel())
     raise TypeError(f"{name} must be a Dask array or dataframe, got {type(table).__name__}.")
@@ -130,16 +130,17 @@ def partitions_of(table: Any, name: str) -> list:
 def _look(X, y, has_classes):
     """Number of rows, names or numbers of columns, and distinct labels (or None) of a partition."""
     if len(X) != len(y):
-        raise ValueError(f"A partition of X has {len(X)} rows, but that of y {len(y)}.")
+        raise ValueError(f"A partition of X has {len(X)} rows, but that of y has {len(y)}.")
     is_aligned = not (hasattr(X, "index") and hasattr(y, "index")) or X.index.equals(y.index)
     if not is_aligned:
         raise ValueError(
-            "A partition of y has another index than that of X: rows and targets do not belong "
-            "together. Align them, or pass both as arrays."
+            "A partition of y has another index than that of X, so rows and targets do not "
+            "match. Align them, or pass both as arrays."
         )
     if np.ndim(y) == 2 and np.shape(y)[1] != 1:
         raise ValueError(
-            f"y has {np.shape(y)[1]} outputs, but forests of partitions have one: fit one each."
+            f"y has {np.shape(y)[1]} outputs, but forests of partitions support one; fit a "
+            "forest per output."
         )
     columns = tuple(getattr(X, "columns", range(np.shape(X)[1])))
     return len(X), columns, np.unique(np.ravel(y)) if has_classes else None
@@ -149,21 +150,20 @@ def _refuse_differences(sizes, columns, labels):
     """Raise an error if partitions do not form one table; warn about those with a single class."""
     for number, (n_rows, names) in enumerate(zip(sizes, columns, strict=True)):
         if n_rows == 0:
-            raise ValueError(
-                f"Partition {number} has no rows; leave it out, for example by rechunking."
-            )
+            raise ValueError(f"Partition {number} has no rows; drop it, for example by rechunking.")
         if names != columns[0]:
             raise ValueError(
-                f"The columns of partition {number} are {list(names)}, those of partition 0 "
-                f"{list(columns[0])}: all partitions need the same columns in the same order."
+                f"The columns of partition {number} are {list(names)}, but those of partition 0 "
+                f"are {list(columns[0])}; all partitions need the same columns in the same order."
             )
     if labels[0] is None:
         return
     one = [number for number, mine in enumerate(labels) if len(mine) == 1]
     if one and len(np.unique(np.concatenate(labels))) > 1:
         warn_user(
-            f"Partitions {one} have rows of one class only, so that their trees say that class of "
-            "every row: shuffle the rows, or use forest.dask.fit, which grows on all together."
+            f"Partitions {one} have rows of one class only, so their trees predict that class "
+            "for every row; shuffle the rows, or use forest.dask.fit, which grows each tree on "
+            "all partitions."
         )
 
 

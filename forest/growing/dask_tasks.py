@@ -94,7 +94,7 @@ class _Sent:
                 return self._client.scatter([value], broadcast=True, hash=False)[0]
             except (OSError, KeyError) as error:  # a worker died
                 last = error
-        raise LostWorkersError("Workers of Dask die while they are sent data.") from last
+        raise LostWorkersError("Workers of Dask died while data was sent to them.") from last
 
 
 def _call(config: dict, function: Callable, *args: Any) -> Any:
@@ -123,8 +123,8 @@ def _taken(client, futures, ordered):
 
 
 _LOST = (
-    "Workers of Dask were lost together with the table, or the client was closed: nothing can be "
-    "grown any more. Call it again when there are workers."
+    "The workers of Dask that held the table were lost, or the client was closed, so nothing "
+    "more can be grown. Try again when there are workers."
 )
 
 
@@ -135,5 +135,5 @@ def _refuse_to_wait_for_nobody(client):
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError as error:
         raise LostWorkersError(
-            "All workers of Dask were lost, and none has come in their place."
+            "All workers of Dask were lost, and none has replaced them."
         ) from error

@@ -63,7 +63,7 @@ class Interruption(HeldInterrupts):
             return
         try:
             if error is None:
-                words = "; ".join(self._words) or "nothing is left out, since the fit was finished"
+                words = "; ".join(self._words) or "the fit was finished, so nothing is missing"
                 warn_user(f"Interrupted: {words}.")
         finally:
             raise KeyboardInterrupt from error

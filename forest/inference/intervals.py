@@ -33,7 +33,7 @@ class Spread:
         """Check that the rows belong to the trees of the forest."""
         trees = [estimator.tree_ for estimator in self.forest.estimators_]  # type: ignore[attr-defined]
         require(isinstance(self.rows, training_rows.TrainingRows), "residuals have no rows")
-        require(self.rows.trees == trees, "residuals are of other trees")
+        require(self.rows.trees == trees, "the residuals belong to other trees")
 
 
 storable("Spread", Spread)
@@ -137,8 +137,8 @@ def _find_spread(forest, trees):
     weight = None if forest._row_weight is None else forest._row_weight[known]
     if weight is not None and not weight.any():
         raise ValueError(
-            "Every row that was ever out of bag has weight 0, and residuals count by their weight: "
-            "fit more trees, or draw fewer rows with max_samples."
+            "Every row that was ever out of bag has weight 0, but residuals count by weight; fit "
+            "more trees, or draw fewer rows with max_samples."
         )
     residuals = y[known] - votes.values[known, 0, 0]
     grown = type(forest)(
@@ -167,7 +167,7 @@ def _find_margin(spread, coverage):
     if goal > n_units:
         raise ValueError(
             f"coverage={coverage} needs at least {ceil(coverage / (1.0 - coverage))} {kind} that "
-            f"were ever out of bag, but there are {n_units}."
+            f"were ever out of bag, but there are only {n_units}."
         )
     least_width = _MIN_WIDTH * np.mean(high - low) or 1.0  # any number, if all widths are 0
     beyond = np.maximum(low - spread.rows.y[known], spread.rows.y[known] - high)

@@ -80,8 +80,8 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     if n_negative:
         warn_user(
             f"{n_negative} of {variance.size} estimated variances are negative and count as 0: "
-            f"{n_trees} trees are too few for {n_samples} training rows. Their number should be "
-            f"of the order of the rows': n_estimators={max(2 * n_trees, n_samples)}."
+            f"{n_trees} trees are too few for {n_samples} training rows. Use about as many trees "
+            f"as rows: n_estimators={max(2 * n_trees, n_samples)}."
         )
     error = np.sqrt(np.maximum(variance, 0.0))
     return error.reshape(X.shape[0], forest.n_outputs_, -1)
@@ -95,22 +95,23 @@ def _require_plain_bootstrap(forest):
     class_weights = [grown_with.get("class_weight") for grown_with in fits]
     if forest._row_weight is not None or class_weights != [None] * len(fits):
         raise ValueError(
-            "The infinitesimal jackknife needs rows that are all drawn with the same probability, "
+            "The infinitesimal jackknife needs all rows to be drawn with the same probability, "
             f"but sample_weight, class_weight or priors were given. {advice}"
         )
     if not forest._bootstrap.is_plain:
         raise ValueError(
-            "The infinitesimal jackknife is one of trees that draw as many rows as there are, with "
+            "The infinitesimal jackknife needs trees that draw as many rows as there are, with "
             f"replacement: no max_samples, replace=False, stratify, groups or in_bag. {advice}"
         )
     if not is_of_one_table(forest):
         raise ValueError(
-            "The infinitesimal jackknife is one of a table that is drawn from in one way, but with "
-            f"warm_start=True the forest was fitted on several, or in several ways. {advice}"
+            "The infinitesimal jackknife needs one table and one way of drawing, but with "
+            "warm_start=True the forest was fitted on several tables, or in several ways. "
+            f"{advice}"
         )
     if forest.voting != "soft":
         raise ValueError(
-            f'The infinitesimal jackknife is one of means over trees (voting="soft"), not of '
+            'The infinitesimal jackknife needs means over trees (voting="soft"), but '
             f"voting={forest.voting!r}."
         )
     if len(forest.estimators_) < 2:

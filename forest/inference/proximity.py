@@ -145,8 +145,8 @@ def nearest_rows(
     n_choices = of_rows.n_others - (Y is None)
     if not (isinstance(k, Integral) and 1 <= k <= n_choices):
         raise ValueError(
-            f"k must be a whole number between 1 and {n_choices}, the rows to choose from; not "
-            f"{k!r}."
+            f"k must be a whole number between 1 and {n_choices}, the number of rows to choose "
+            f"from, but is {k!r}."
         )
     near = np.empty((of_rows.n_rows, k))
     rows = np.empty((of_rows.n_rows, k), np.int64)
@@ -207,7 +207,7 @@ def outlier_scores(
     labels = np.zeros(n_rows) if y is None else column_or_1d(y)
     check_consistent_length(of_rows.leaves, labels)
     if type_of_target(labels) == "continuous":
-        raise ValueError("y must hold classes, and holds numbers with fractions: leave it out.")
+        raise ValueError("y must hold classes, but holds numbers with fractions; leave it out.")
     classes, codes = np.unique(labels, return_inverse=True)
     squares = np.empty(n_rows)
     for some, found in of_rows.blocks(verbose, callback):
@@ -233,7 +233,7 @@ class _Proximities:
         forest = as_of_now(forest)
         trees = getattr(forest, "estimators_", [None])
         if not (hasattr(forest, "apply") and hasattr(trees[0], "tree_")):
-            raise TypeError(f"Proximities are of a forest, and {type(forest).__name__} is none.")
+            raise TypeError(f"Proximities need a forest, but got {type(forest).__name__}.")
         if pairs not in PAIRS:
             raise ValueError(f"pairs must be one of {PAIRS}, got {pairs!r}.")
         self.pairs = pairs
@@ -268,8 +268,8 @@ class _Proximities:
         """Raise a ValueError if the leaves do not get as many drawn rows as they had in growth."""
         if not is_of_one_table(forest):  # with few leaves, counts might agree by chance
             raise ValueError(
-                f"The {type(forest).__name__} was fitted on several tables, or drew their rows in "
-                f"several ways (warm_start=True); take pairs={PAIRS[0]!r}."
+                f"The {type(forest).__name__} was fitted on several tables, or drew its rows in "
+                f"several ways (warm_start=True); use pairs={PAIRS[0]!r}."
             )
         weight = getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
         is_grown_on = counts > 0
@@ -280,8 +280,8 @@ class _Proximities:
         found = np.bincount(self.leaves[is_grown_on], minlength=self.n_leaves)
         if not np.array_equal(found, np.concatenate(expected)):
             raise ValueError(
-                "X is not the table that the forest was fitted on: values differ, or the order of "
-                f"the rows. Give it the training table, or take pairs={PAIRS[0]!r}."
+                "X is not the table that the forest was fitted on: values or the order of the "
+                f"rows differ. Pass the training table, or use pairs={PAIRS[0]!r}."
             )
 
     def _indicate(self, leaves, values=None):
@@ -326,17 +326,17 @@ class _Proximities:
 def _count_draws(forest, Y, n_rows):
     """How often each row was drawn for each tree: int64 of shape (n_rows, n_trees)."""
     if Y is not None:
-        raise ValueError('Y takes pairs="all": rows are out of bag in the training table only.')
+        raise ValueError('Y needs pairs="all": only rows of the training table can be out of bag.')
     draws = getattr(forest, "_bootstrap", None)  # None in scikit-learn's forests
     if not (forest.bootstrap if draws is None else draws.is_drawn):
         raise ValueError(
-            "The forest was fitted with bootstrap=False: no row is out of bag. Fit it with "
-            'bootstrap=True, or take pairs="all".'
+            "The forest was fitted with bootstrap=False, so no row is out of bag. Fit it with "
+            'bootstrap=True, or use pairs="all".'
         )
     if n_rows != forest._n_samples:
         raise ValueError(
-            f"X has {n_rows} rows, but the forest was fitted on {forest._n_samples}: out-of-bag "
-            "proximities are those of the training table."
+            f"X has {n_rows} rows, but the forest was fitted on {forest._n_samples}; out-of-bag "
+            "proximities need the training table."
         )
     return np.array([np.bincount(rows, minlength=n_rows) for rows in forest.estimators_samples_]).T
 

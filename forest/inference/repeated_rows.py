@@ -41,10 +41,10 @@ def doubts_on_repeated_rows(fitted: Any) -> Iterator[str]:
     if _n_pairs(times) / _n_pairs(times_in_x) < by_chance + ALIKE * (1.0 - by_chance):
         return
     yield (
-        f"{n_repeated:,} of {n_rows:,} rows are the same as another one, in y, too. If they are "
-        "copies, rows out of bag, and held out, have theirs in bag: all that is said of these is "
-        "too good, of noise as well, and errors and p-values are too small. Drop them, or fit with "
-        "a group for each row and its copies."
+        f"{n_repeated:,} of {n_rows:,} rows equal another row, including y. If they are copies, "
+        "out-of-bag and held-out rows have copies among the training rows: scores and "
+        "importances are too high, even for noise, and errors and p-values are too small. Drop "
+        "the copies, or fit with a group for each row and its copies."
     )
 
 

@@ -36,8 +36,8 @@ _FOUND = ("_training_rows", "_spread")
 _VALUES_AT_ONCE, _X, _Y = 1 << 16, 1, 2
 
 _ANOTHER_TABLE = (
-    "The trees were not grown on this table: it is another one, or was changed since the fit. Call "
-    "keep_leaves(X, y) with the training table."
+    "The trees were not grown on this table: it is another one, or was changed after the fit. "
+    "Call keep_leaves(X, y) with the training table."
 )
 
 
@@ -83,16 +83,16 @@ def require_table(
     _require_one_table(forest)
     if is_table_of(forest, X, codes, precision) is False:
         raise ValueError(
-            f"(X, y) is not the table that the {type(forest).__name__} was fitted on: values "
-            "differ, or the order of the rows. Give it the training table."
+            f"(X, y) is not the table that the {type(forest).__name__} was fitted on: values or "
+            "the order of the rows differ. Pass the training table."
         )
 
 
 def _require_one_table(forest):
     if not is_of_one_table(forest):
         raise ValueError(
-            f"The {type(forest).__name__} was fitted on several tables, or drew their rows in "
-            "several ways (warm_start=True): there is no table whose rows all of it has drawn."
+            f"The {type(forest).__name__} was fitted on several tables, or drew its rows in "
+            "several ways (warm_start=True), so it has no single training table."
         )
 
 
@@ -143,21 +143,30 @@ class TrainingRows(NamedTuple):
         n, members = len(self.order), self.members
         for array, kind in ((self.order, "i"), (self.y, "f"), (self.mass, "f")):
             is_array = isinstance(array, np.ndarray) and array.dtype.kind == kind
-            require(is_array and array.shape == (n,) and n > 0, "training rows have no order")
+            require(
+                is_array and array.shape == (n,) and n > 0,
+                "order, y and mass of the training rows do not match",
+            )
         is_whole = np.array_equal(np.bincount(self.order, minlength=n), np.ones(n))
-        require(is_whole, "training rows are missing")
-        require(self.mass.min() >= 0.0 and self.mass.sum() < np.inf, "weights of rows are none")
+        require(is_whole, "the training rows are not each there once")
+        require(
+            self.mass.min() >= 0.0 and self.mass.sum() < np.inf,
+            "the weights of the training rows are negative or have no finite sum",
+        )
         is_table = isinstance(members, np.ndarray) and members.dtype == np.int32
-        require(is_table and members.shape == (len(self.trees), n), "rows of leaves are none")
+        require(
+            is_table and members.shape == (len(self.trees), n),
+            "the rows of leaves do not match the trees",
+        )
         for tree, of_tree in zip(self.trees, members, strict=True):
-            require(isinstance(tree, Tree), "rows of leaves have no tree")
+            require(isinstance(tree, Tree), "the rows of leaves have no tree")
             is_last = of_tree < 0
             ranks = np.where(is_last, ~of_tree, of_tree)
-            require(ranks.max() < n, "rows of leaves are none of the table")
+            require(ranks.max() < n, "the rows of leaves are not in the table")
             is_whole = np.bincount(ranks, minlength=n).max() == 1
             n_leaves = (tree.node_count + 1) // 2
             is_whole &= is_last[-1] and np.count_nonzero(is_last) == n_leaves
-            require(bool(is_whole), "rows of leaves are not those of the tree")
+            require(bool(is_whole), "the rows of leaves do not match the leaves")
 
 
 storable("Fingerprint", Fingerprint)
@@ -209,8 +218,8 @@ def training_table(forest: BaseEstimator) -> tuple[Any, np.ndarray]:
     if table is None:
         raise ValueError(
             "The forest does not know its training table: it was copied, unpickled or converted. "
-            "Call keep_leaves(X, y) with the table that it was fitted on. (A pickle keeps what was "
-            "found on it: call keep_leaves() for quantiles, predict_interval for intervals before.)"
+            "Call keep_leaves(X, y) with that table. (Pickles keep what was found before: call "
+            "keep_leaves() for quantiles, or predict_interval for intervals, before pickling.)"
         )
     X, y = table
     return X.tocsr() if issparse(X) else np.ascontiguousarray(X), y
@@ -238,7 +247,7 @@ def keep_leaves(
     forest = as_of_now(forest)
     _require_one_output(forest)
     if (X is None) != (y is None):
-        raise ValueError("keep_leaves takes the training table as both X and y, or neither.")
+        raise ValueError("keep_leaves needs both X and y of the training table, or neither.")
     if X is None:
         forest._training_rows = _list_training_rows(forest, *training_table(forest))
         return
@@ -281,8 +290,8 @@ def _require_one_output(forest):
     check_is_fitted(forest)
     if forest.n_outputs_ > 1:
         raise ValueError(
-            f"The forest has {forest.n_outputs_} outputs, but quantiles and intervals are those "
-            "of a single one: fit a forest per output."
+            f"The forest has {forest.n_outputs_} outputs, but quantiles and intervals support a "
+            "single one; fit a forest per output."
         )
 
 
@@ -290,7 +299,7 @@ def require_as_many_rows(forest: BaseEstimator, X: Any) -> None:
     """Raise a ValueError unless X has as many rows as the training table."""
     if X.shape[0] != forest._n_samples:
         raise ValueError(
-            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}: give it "
+            f"X has {X.shape[0]} rows, but the forest was fitted on {forest._n_samples}; pass "
             "its training table."
         )
 

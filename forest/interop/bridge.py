@@ -114,7 +114,7 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     check_is_fitted(estimator)
     if not isinstance(ours, forest.estimators.base.BaseForest):
         raise TypeError(
-            f"{type(estimator).__name__} is no forest: convert the trees in its estimators_."
+            f"{type(estimator).__name__} is not a forest; convert the trees in its estimators_."
         )
     bridge.copy_attributes(estimator, ours, _FITTED)
     ours.estimators_ = [bridge.from_sklearn(tree) for tree in estimator.estimators_]
@@ -129,12 +129,12 @@ def _refuse_foreign_votes(estimator):
     """Raise a ValueError for votes and draws that scikit-learn would silently do otherwise."""
     if estimator.voting != "soft":
         raise ValueError(
-            f'scikit-learn\'s forests know voting="soft" only, not {estimator.voting!r}: the '
-            'predictions would differ. Use set_params(voting="soft") first.'
+            f'scikit-learn\'s forests support only voting="soft", not {estimator.voting!r}, so '
+            'the predictions would differ. Use set_params(voting="soft") first.'
         )
     if not estimator._bootstrap.is_scikit_learns:
         raise ValueError(
-            "scikit-learn cannot make the draws of this forest anew (replace=False, stratify, "
-            'groups, in_bag, bootstrap_draw="keyed"): its out-of-bag rows would be wrong. '
-            "Convert the trees in estimators_, or fit with its kind of bootstrap."
+            "scikit-learn cannot repeat the draws of this forest (replace=False, stratify, "
+            'groups, in_bag, bootstrap_draw="keyed"), so its out-of-bag rows would be wrong. '
+            "Convert the trees in estimators_, or fit with a plain bootstrap."
         )

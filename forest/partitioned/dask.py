@@ -128,8 +128,8 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     example = getattr(model, method)(row)
     if not isinstance(example, np.ndarray) or example.shape[:1] != (len(row),):
         raise ValueError(
-            f"method={method!r} of {type(model).__name__} does not answer with one array that has "
-            "a row of each row of X, so its chunks are none of a Dask array; take another method."
+            f"method={method!r} of {type(model).__name__} does not return one array with a row "
+            "per row of X, so its results do not form a Dask array; use another method."
         )
     sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
     answer, model = dask.delayed(_answer), dask.delayed(model)
@@ -180,7 +180,8 @@ def open_parts(
     for name, column in zip(of_rows, parts[1:], strict=True):
         if len(parts[0]) != len(column):
             raise ValueError(
-                f"X has {len(parts[0])} partitions and {name} {len(column)}; rechunk them alike."
+                f"X has {len(parts[0])} partitions, but {name} has {len(column)}; rechunk them "
+                "alike."
             )
     if not parts[0]:
         raise ValueError("There are no partitions.")
@@ -195,6 +196,6 @@ def _refuse_unaligned(X, column, name):
         if len(differ):
             n_X, n = (int(of_table[differ[0]]) for of_table in rows)
             raise ValueError(
-                f"Partition {differ[0]} of X has {n_X} rows, but that of {name} {n}: cut both "
-                "alike."
+                f"Partition {differ[0]} of X has {n_X} rows, but that of {name} has {n}; cut "
+                "both alike."
             )

@@ -138,7 +138,7 @@ def _learn_categories(model, look, kind, bins):
         return kind, bins
     if len(look.labels if kind.has_classes else ()) > 2 and model.min_samples_leaf != 1:
         raise ValueError(
-            "Forests of partitions with categories and more than two classes cannot have "
+            "Forests of partitions with categories and more than two classes do not support "
             "min_samples_leaf yet; leave it out."
         )
     return kind, bins.with_categories(n_categories)
@@ -168,7 +168,8 @@ def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
         )
     if forest.max_bins is None or forest.feature_draw != "keyed":
         raise ValueError(
-            'Partitions keep bins, and draw by name: set max_bins=255 and feature_draw="keyed".'
+            "Partitions need bins and keyed draws of features; set max_bins=255 and "
+            'feature_draw="keyed".'
         )
     class_weight = getattr(forest, "class_weight", None)
     check_class_weight(class_weight)
@@ -193,7 +194,7 @@ def refuse_impossible(forest: BaseEstimator, has_weights: bool = False) -> None:
     }
     for name, is_wanted in refused.items():
         if is_wanted:
-            raise ValueError(f"Forests of partitions cannot have {name} yet; leave it out.")
+            raise ValueError(f"Forests of partitions do not support {name} yet; leave it out.")
     refuse_contradictions(forest, [])
 
 
@@ -205,7 +206,9 @@ def _describe(model, look):
     if look.n_features == 0:
         raise ValueError("The partitions have no columns.")
     if look.labels is not None and len(look.labels) > _MOST_CLASSES:
-        raise ValueError(f"y has {len(look.labels):,} classes; at most {_MOST_CLASSES:,} can be.")
+        raise ValueError(
+            f"y has {len(look.labels):,} classes, but at most {_MOST_CLASSES:,} are supported."
+        )
     model.n_features_in_ = look.n_features
     if look.names is not None:
         model.feature_names_in_ = np.array(look.names, dtype=object)
@@ -239,7 +242,7 @@ def _plan_draws(model, engine, n_rows, weight, size):
     """Plan the draws of the forest's rows; return the total weight of the rows of a tree."""
     if weight is not None and not _is_held(BYTES_PER_ROW, n_rows, engine, size):
         raise ValueError(
-            f"Weights of {n_rows:,} rows are more than {size.held_bytes:,} bytes, which every "
+            f"Weights of {n_rows:,} rows need more than {size.held_bytes:,} bytes, which every "
             "process would hold to draw rows by them; leave them out, or raise Size.held_bytes."
         )
     model._n_samples, model._row_weight = n_rows, weight
@@ -286,8 +289,8 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
                 if not grown:
                     raise KeyboardInterrupt
                 interruption.keep(
-                    f"the forest that was passed has the {len(grown)} of {len(seeds)} trees that "
-                    "were finished (those that were grown together then are lost)"
+                    f"{len(grown)} of {len(seeds)} trees are finished and kept in the forest "
+                    "that was passed (those that were being grown are lost)"
                 )
                 break
             pace.note(n, perf_counter() - start)

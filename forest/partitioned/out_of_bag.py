@@ -40,8 +40,8 @@ class Judged(NamedTuple):
         """
         if self.n_known < self.n_rows:
             warn_user(
-                f"{self.n_rows - self.n_known} of {self.n_rows} rows were never out of bag: they "
-                "are left out of oob_score_. More trees reach them."
+                f"{self.n_rows - self.n_known} of {self.n_rows} rows were never out of bag, so "
+                "they are left out of oob_score_. Grow more trees to reach them."
             )
         if self.n_known < (1 if has_classes else 2):
             return np.nan

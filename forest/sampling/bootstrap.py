@@ -140,8 +140,11 @@ class Bootstrap(Draws):
         cart.files.DamagedModelError
         """
         n = self.n_samples
-        require(_is_count(n), f"there are {n!r} training rows")
-        require(self.n_draws is None or _is_count(self.n_draws), f"{self.n_draws!r} rows are drawn")
+        require(_is_count(n), f"the number of training rows is {n!r}")
+        require(
+            self.n_draws is None or _is_count(self.n_draws),
+            f"the number of drawn rows is {self.n_draws!r}",
+        )
         _require_array(self.seeds, "biu", None, 2**32, "seeds")
         for rows, kinds, end in (
             (self.probabilities, "f", np.inf), (self.strata, "iu", n), (self.groups, "iu", n),
@@ -150,7 +153,7 @@ class Bootstrap(Draws):
                 _require_array(rows, kinds, n, end, "strata, groups or weights")
         if self.given is not None:
             is_table = isinstance(self.given, np.ndarray) and self.given.ndim == 2
-            require(is_table and self.given.shape[1] == n, "rows in bag are of another table")
+            require(is_table and self.given.shape[1] == n, "the rows in bag do not match the table")
             _require_array(self.given.ravel(), "iu", None, 2**31, "rows in bag")
 
     def counts(self, i: int) -> np.ndarray:
@@ -221,8 +224,8 @@ class Bootstrap(Draws):
             n_most = np.count_nonzero(self.probabilities[part])
             if n_draws > 0 and n_most < (1 if self.replace else n_draws):
                 raise ValueError(
-                    f"A class has {n_most} rows with a weight, fewer than stratify=True draws of "
-                    "it; give its rows a weight, or set stratify=False."
+                    f"A class has only {n_most} rows with a weight, fewer than stratify=True "
+                    "draws from it; give its rows a weight, or set stratify=False."
                 )
 
 
@@ -233,7 +236,7 @@ def _is_count(n):
 def _require_array(array, kinds, length, end, name):
     """Raise an error unless this is a one-dimensional array of numbers in [0, end)."""
     is_array = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in kinds
-    require(is_array and length in (None, len(array)), f"{name} are not those of {length} rows")
+    require(is_array and length in (None, len(array)), f"{name} have the wrong dtype or length")
     is_in_range = len(array) == 0 or (array.min() >= 0 and array.max() < end)
     require(bool(is_in_range), f"{name} are out of range")
 
@@ -287,7 +290,7 @@ class PartitionedBootstrap(Draws):
 
     def check(self) -> None:
         """See `Bootstrap.check`."""
-        require(type(self.parts) is list, "there are no parts of the table")
+        require(type(self.parts) is list, "the parts of the table are not a list")
         for part in self.parts:
             require(isinstance(part, Bootstrap), "a part of the table has no draws")
             part.check()

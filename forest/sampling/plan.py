@@ -56,7 +56,7 @@ def plan_bootstrap(
     if not forest.bootstrap:
         if wanted:
             raise ValueError(
-                f"{wanted[0]} says how rows are drawn, but bootstrap=False draws none; set "
+                f"{wanted[0]} sets how rows are drawn, but bootstrap=False draws none; set "
                 "bootstrap=True."
             )
         return Bootstrap.plain(n_samples, None)
@@ -65,7 +65,7 @@ def plan_bootstrap(
     if in_bag is not None:
         if len(wanted) > 1 or forest.max_samples is not None or weight is not None:
             raise ValueError(
-                "in_bag says who is in bag, so nothing is drawn: leave out groups, weights, "
+                "in_bag already sets which rows are in bag; leave out groups, weights, "
                 "max_samples, stratify and replace."
             )
         given = _check_in_bag(in_bag, forest.n_estimators, n_samples)
@@ -73,8 +73,8 @@ def plan_bootstrap(
     if groups is not None:
         if forest.stratify or weight is not None:
             raise ValueError(
-                "groups are drawn whole and all alike: they go neither with stratify=True nor with "
-                "weights of rows or classes."
+                "groups are drawn whole and with equal probability, so they cannot be combined "
+                "with stratify=True or with weights of rows or classes."
             )
         groups, n_groups = _check_groups(groups, n_samples)
         n_draws = count_draws(forest.max_samples, n_groups, None, forest.replace)
@@ -112,17 +112,17 @@ def _warn_of_weights_without_effect(weight, strata):
     np.maximum.at(most, strata, weight)
     if (least == most).all() and most.min() < most.max():
         warn_user(
-            "stratify=True draws each class in proportion to its rows, whatever the classes weigh: "
-            'these weights have no effect. class_weight="balanced_subsample" weighs rows inside '
-            "the trees; or set stratify=False."
+            "stratify=True draws each class in proportion to its rows, so weights that differ "
+            'only between classes have no effect. Use class_weight="balanced_subsample", which '
+            "weighs rows inside the trees, or set stratify=False."
         )
 
 
 def _by_blocks(forest, n_samples, wanted):
     if wanted:
         raise ValueError(
-            'bootstrap_draw="keyed" draws rows one by one, with replacement, all equally likely: '
-            f'leave out {wanted[0]}, or set bootstrap_draw="sequence".'
+            'bootstrap_draw="keyed" draws rows one by one, with replacement and equal '
+            f'probability; leave out {wanted[0]}, or set bootstrap_draw="sequence".'
         )
     n_draws = count_draws(forest.max_samples, n_samples)
     return Bootstrap.plain(n_samples, n_draws, by_blocks=True)
@@ -139,16 +139,16 @@ def _check_groups(groups, n_samples):
     is_missing = _is_missing(groups).astype(bool) if groups.dtype == object else groups != groups
     if is_missing.any():  # missing values do not sort, which would split groups
         raise ValueError(
-            f"groups has {is_missing.sum()} missing value(s), row {is_missing.argmax()} first; "
-            "name a group for these rows, or leave them out."
+            f"groups has {is_missing.sum()} missing value(s), first in row "
+            f"{is_missing.argmax()}; name a group for these rows, or leave them out."
         )
     try:
         names, groups = np.unique(groups, return_inverse=True)
     except TypeError:
         kinds = sorted({type(name).__name__ for name in groups})
         raise ValueError(
-            f"groups has names of types that do not sort among each other ({', '.join(kinds)}); "
-            "make them one type, as with groups.astype(str)."
+            f"groups mixes types that cannot be sorted together ({', '.join(kinds)}); convert "
+            "them to one type, for example with groups.astype(str)."
         ) from None
     return groups, len(names)
 
@@ -160,7 +160,8 @@ def _check_in_bag(in_bag, n_trees, n_samples):
     """Check given in-bag counts, and return them as int64."""
     if n_trees == "auto":
         raise ValueError(
-            'in_bag says how many trees there are; set n_estimators to that, not to "auto".'
+            'n_estimators="auto" cannot be combined with in_bag, which sets the number of trees; '
+            "set n_estimators to that number."
         )
     given = np.asarray(in_bag)
     if given.shape != (n_trees, n_samples):
@@ -170,7 +171,7 @@ def _check_in_bag(in_bag, n_trees, n_samples):
         )
     if given.dtype.kind not in "biu" or given.min() < 0 or not given.any(axis=1).all():
         raise ValueError(
-            "in_bag must hold whole numbers from 0 on, and some row must be in bag for every tree."
+            "in_bag must hold non-negative whole numbers, with some row in bag for every tree."
         )
     return given.astype(np.int64)
 
@@ -220,12 +221,12 @@ def count_draws(
             )
     if n_draws > _DRAWS_MAX:
         raise ValueError(
-            f"max_samples={max_samples} asks for {n_draws:,} draws for each tree; at most "
-            f"{_DRAWS_MAX:,} can be made."
+            f"max_samples={max_samples} asks for {n_draws:,} draws for each tree, but at most "
+            f"{_DRAWS_MAX:,} are supported."
         )
     if not replace and n_draws > n_most:
         raise ValueError(
-            f"{n_draws} draws without replacement need as many rows (groups) with a weight, but "
-            f"there are {n_most}; set max_samples to at most that, or replace=True."
+            f"{n_draws} draws without replacement need as many rows (or groups) with a weight, "
+            f"but there are only {n_most}; set max_samples to at most that, or replace=True."
         )
     return n_draws

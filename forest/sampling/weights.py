@@ -59,8 +59,8 @@ def _balance(classes, y, sample_weight):
     if not np.isfinite(of_class).all():
         label = classes[~np.isfinite(of_class)][:1].tolist()[0]
         raise ValueError(
-            f'class_weight="balanced" cannot weigh class {label!r}, whose rows all have weight 0: '
-            "leave them out."
+            f'class_weight="balanced" cannot weigh class {label!r}, because all its rows have '
+            "weight 0; leave them out."
         )
     return of_class
 

@@ -34,17 +34,17 @@ class VotingMixin:
             )
         if not self.bootstrap and self._learns_to_vote:
             raise ValueError(
-                f"voting={self.voting!r} learns from rows that a bootstrap leaves out; set "
-                'bootstrap=True or voting="soft".'
+                f"voting={self.voting!r} learns from out-of-bag rows, but bootstrap=False leaves "
+                'none; set bootstrap=True or voting="soft".'
             )
         if self.voting != "soft" and getattr(self, "loss", None) is not None:
             raise ValueError(
-                f"loss= weighs the mean class shares of the trees, and voting={self.voting!r} has "
-                'others; set voting="soft".'
+                f"loss= weighs the mean class shares of the trees, which voting={self.voting!r} "
+                'does not use; set voting="soft".'
             )
         if self.voting == "majority" and not is_classifier(self):
             raise ValueError(
-                'voting="majority" counts votes for classes, and numbers have none; set '
+                'voting="majority" counts votes for classes, which regression does not have; set '
                 'voting="soft" (the mean) or "oob_weighted".'
             )
 
@@ -92,8 +92,8 @@ class VotingMixin:
         if not interruption.run(learn):
             self._forget_out_of_bag()
             interruption.keep(
-                "what it says out of bag is not known, so there is no score and nothing to weigh "
-                "votes by: with warm_start=True another fit finds them"
+                "out-of-bag predictions are not known, so there is no score and nothing to weigh "
+                "votes by (fit again with warm_start=True to find them)"
             )
 
     def _forget_out_of_bag(self):
@@ -115,7 +115,7 @@ class VotingMixin:
         learnt = "_stack" if self.voting == "stacked" else "estimator_weights_"
         if not hasattr(self, learnt):
             raise NotFittedError(
-                f"voting={self.voting!r} was set after the fit, and learns from rows that are out "
-                "of bag; call fit again."
+                f"voting={self.voting!r} learns from out-of-bag rows, but was set after the fit; "
+                "call fit again."
             )
         return getattr(self, learnt)

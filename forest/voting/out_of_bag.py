@@ -17,7 +17,7 @@ from forest.voting.rules import RULES, ballots, scores_of, weights_of
 from forest.voting.stacking import FOLDS, Stack, cross_fit
 
 NO_ROW = (
-    "No row is out of bag for any estimator: fit with bootstrap=True, or draw fewer rows with "
+    "No row is out of bag for any estimator; fit with bootstrap=True, or draw fewer rows with "
     "max_samples."
 )
 
@@ -152,7 +152,7 @@ class OutOfBag:
         """
         if not callable(metric):
             raise TypeError(
-                f"metric={metric!r} must be a function, such as sklearn.metrics.accuracy_score."
+                f"metric={metric!r} must be callable, such as sklearn.metrics.accuracy_score."
             )
         if response not in ("predictions", "probabilities"):
             raise ValueError(
@@ -160,7 +160,7 @@ class OutOfBag:
             )
         known, said = self.is_known, getattr(self, response)
         if response == "probabilities" and isinstance(said, list):
-            raise ValueError("A metric of probabilities needs a single output.")
+            raise ValueError('response="probabilities" needs a forest with a single output.')
         if response == "probabilities" and said.shape[1] == 2:
             said = said[:, 1]
         said = said[known]
@@ -189,7 +189,7 @@ class OutOfBag:
         """
         if not isinstance(other, OutOfBag):
             raise TypeError(
-                f"An OutOfBag is compared with another, not with {type(other).__name__}; give it "
+                f"compare needs another OutOfBag, but got {type(other).__name__}; pass "
                 "forest.out_of_bag(X, y)."
             )
         if not np.array_equal(self.y, other.y):
@@ -341,8 +341,9 @@ def stack_out_of_bag(
         what, n_known = "groups of rows", len(np.unique(groups))
     if n_known < FOLDS:
         raise ValueError(
-            f'voting="stacked" learns from {what} that are out of bag, and only {n_known} ever '
-            f"were; {FOLDS} are needed. Fit more estimators, or draw fewer {what} with max_samples."
+            f'voting="stacked" learns from out-of-bag {what}, but only {n_known} were ever out '
+            f"of bag, and {FOLDS} are needed. Fit more estimators, or draw fewer {what} with "
+            "max_samples."
         )
     table = outputs[known], cast[known], truth[known]
     values = np.zeros((len(truth), n_outputs, width))

@@ -322,7 +322,7 @@ def test_show_says_what_a_model_did_not_keep(saved, capsys):
 
 def test_what_is_no_model_is_refused(houses, saved, capsys):
     assert run("predict", houses, houses) == 2
-    assert "is no model file" in capsys.readouterr().err
+    assert "is not a model file" in capsys.readouterr().err
     assert run("predict", houses.with_name("none.model"), houses) == 2
     assert "cannot read" in capsys.readouterr().err
     houses.with_name("few.csv").write_text("size\n3\n")
@@ -586,7 +586,7 @@ def test_fit_and_compare_name_copies_of_rows(houses, tmp_path, capsys):
     table, path = pd.read_csv(houses)[1:], tmp_path / "copies.csv"  # the first has no price
     pd.concat([table, table[:50]]).to_csv(path, index=False)
     run("fit", path, "--target", "price", "--save", tmp_path / "model")
-    assert "\n100 of 199 rows are the same as another one" in capsys.readouterr().err
+    assert "\n100 of 199 rows equal another row" in capsys.readouterr().err
     quick = ("--no-permutation", "--trees", 5, "--output", tmp_path / "page.html")
     run("compare", path, "--target", "price", *quick)
-    assert re.search(r"\n\d\d of 1\d\d rows are the same as", capsys.readouterr().err)
+    assert re.search(r"\n\d\d of 1\d\d rows equal another", capsys.readouterr().err)

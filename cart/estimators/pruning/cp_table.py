@@ -194,7 +194,7 @@ def require_cp(cp: Any) -> None:
     ValueError
     """
     if not (isinstance(cp, Real) and float(cp) >= 0.0):
-        raise ValueError(f"cp must be a number and not negative, but is {cp!r}.")
+        raise ValueError(f"cp must be a non-negative number, but is {cp!r}.")
 
 
 def refuse_several_outputs(tree: Any) -> None:
@@ -206,7 +206,8 @@ def refuse_several_outputs(tree: Any) -> None:
     """
     if tree.n_outputs_ > 1:
         raise ValueError(
-            f"The tree has {tree.n_outputs_} outputs, and risks are of one; fit a tree for each."
+            f"The tree has {tree.n_outputs_} outputs, but risk is defined for one; fit a tree "
+            "per output."
         )
 
 

@@ -109,7 +109,7 @@ def cv_prune(
     """
     if not isinstance(tree, BaseDecisionTree):
         raise TypeError(
-            f"cv_prune is of tree estimators of Cartwood, and {tree!r} is none; give it a "
+            f"cv_prune needs a tree estimator of Cartwood, but got {tree!r}; pass a "
             "cartwood.DecisionTreeClassifier or DecisionTreeRegressor."
         )
     with fitted_at_once(clone(tree)) as draft:
@@ -138,7 +138,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
     if draft.ccp_alpha != 0.0:
         raise ValueError(
             f"ccp_alpha={draft.ccp_alpha} prunes by impurity before cross-validation prunes by "
-            "risk; set ccp_alpha=0, and `cp` where small complexities are not to be looked at."
+            "risk; set ccp_alpha=0, and use cp to skip small complexities."
         )
     refuse_other_risks(draft)
     draft._validate_params()

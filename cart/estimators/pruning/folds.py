@@ -8,8 +8,8 @@ from sklearn.utils import check_random_state
 
 Fold = tuple[np.ndarray, np.ndarray]  # rows to grow on, rows held out
 _WHAT = (
-    "cv must be a number of folds, the number of each row's fold, a splitter, or pairs of rows to "
-    "grow on and rows held out"
+    "cv must be a number of folds, the fold number of each row, a splitter, or pairs of training "
+    "rows and held-out rows"
 )
 
 
@@ -44,9 +44,9 @@ def folds_of(
     n_rows = len(codes)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
-            raise ValueError(f"cv={cv} must be at least 2 folds: one is to be held out.")
+            raise ValueError(f"cv={cv} must be at least 2: one fold is held out.")
         if n_rows < 2:
-            raise ValueError(f"Cross-validation needs 2 rows at least, but n_samples={n_rows}.")
+            raise ValueError(f"Cross-validation needs at least 2 rows, but n_samples={n_rows}.")
         numbers = _draw(min(int(cv), n_rows), codes, is_classification, random_state)
         folds = _by_number(numbers)
     elif hasattr(cv, "split") and not isinstance(cv, str):  # str.split is another method
@@ -54,10 +54,10 @@ def folds_of(
     else:
         folds = _given(cv, n_rows)
     if len(folds) < 2:
-        raise ValueError(f"cv makes {len(folds)} fold(s); there must be two at least.")
+        raise ValueError(f"cv makes {len(folds)} fold(s), but at least 2 are needed.")
     for rows, held_out in folds:
         if len(rows) == 0 or len(held_out) == 0:
-            raise ValueError("A fold has no rows to grow on, or none that is held out.")
+            raise ValueError("A fold has no training rows or no held-out rows.")
     return folds
 
 
@@ -75,9 +75,9 @@ def require_weights(folds: list[Fold], weight: np.ndarray) -> None:
     """
     for i, (rows, _) in enumerate(folds):
         if not weight[rows].any():
-            raise ValueError(f"Fold {i} grows on rows of weight 0 alone; choose another cv.")
+            raise ValueError(f"All training rows of fold {i} have weight 0; choose another cv.")
     if not any(weight[held_out].any() for _, held_out in folds):
-        raise ValueError("All rows that are held out have weight 0; choose another cv.")
+        raise ValueError("All held-out rows have weight 0; choose another cv.")
 
 
 def _split(splitter, X, codes):
@@ -87,7 +87,7 @@ def _split(splitter, X, codes):
         if "groups" not in str(error):
             raise
         raise ValueError(
-            f"{type(splitter).__name__} asks for groups, which are not known here: give its folds, "
+            f"{type(splitter).__name__} needs groups, which are not known here; pass its folds: "
             "cv=list(splitter.split(X, y, groups))."
         ) from error
 
@@ -111,21 +111,23 @@ def _by_number(numbers):
 
 def _given(cv, n_rows):
     if isinstance(cv, (bool, str)) or not isinstance(cv, Iterable):
-        raise ValueError(f"{_WHAT}, not {cv!r}.")
+        raise ValueError(f"{_WHAT}, but is {cv!r}.")
     cv = list(cv)
     if not any(isinstance(item, (tuple, list)) for item in cv):
         if len(cv) != n_rows:
-            raise ValueError(f"cv numbers the folds of {len(cv)} rows, but there are {n_rows}.")
+            raise ValueError(
+                f"cv has fold numbers for {len(cv)} rows, but there are {n_rows} rows."
+            )
         numbers = np.asarray(cv).reshape(n_rows, -1)
         if numbers.shape[1] > 1:
-            raise ValueError(f"{_WHAT}; a row has one number, not {numbers.shape[1]}.")
+            raise ValueError(f"{_WHAT}; a row needs one number, not {numbers.shape[1]}.")
         return _by_number(numbers[:, 0])
     return [_as_pair(item, n_rows) for item in cv]
 
 
 def _as_pair(item, n_rows):
     if len(item) != 2:
-        raise ValueError(f"{_WHAT}; one of them has {len(item)} parts, not 2.")
+        raise ValueError(f"{_WHAT}; one item has {len(item)} parts, not 2.")
     return _as_rows(item[0], n_rows), _as_rows(item[1], n_rows)
 
 
@@ -134,5 +136,5 @@ def _as_rows(rows, n_rows):
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
     is_number = rows.ndim == 1 and (rows.dtype.kind in "iu" or len(rows) == 0)
     if not is_number or np.any((rows < 0) | (rows >= n_rows)):
-        raise ValueError(f"{_WHAT}; rows are numbers from 0 to {n_rows - 1}, not {rows!r}.")
+        raise ValueError(f"{_WHAT}; rows must be numbers from 0 to {n_rows - 1}, but are {rows!r}.")
     return rows.astype(np.int64)

@@ -50,11 +50,11 @@ def plot_cp(tree: Any, ax: Any = None) -> Any:
         )  # fmt: skip
         least = int(np.argmin(table.xerror))
         bound = table.xerror[least] + table.xstd[least]
-        ax.axhline(bound, color="C0", linestyle=":", label="least + 1 standard error")
+        ax.axhline(bound, color="C0", linestyle=":", label="minimum + 1 standard error")
         best = table.best("1se")
         ax.plot(best, table.xerror[best], "o", markersize=12, fillstyle="none", color="C3")
     _name_places(ax, table)
-    ax.set_ylabel("risk, as a share of the root's")
+    ax.set_ylabel("risk relative to the root")
     ax.set_ylim(bottom=0.0)
     ax.legend(frameon=False)
     return ax

@@ -41,8 +41,8 @@ class Sequence(NamedTuple):
             answer = tree.value[:, 0, 0]
         if not np.isfinite(risk[0]):
             raise ValueError(
-                "The squares of y overflow, so that no risk of the tree is a number: divide y by "
-                "its largest value."
+                "The squares of y overflow, so the risk of the tree cannot be computed; divide y "
+                "by its largest value."
             )
         collapse = collapse_alphas(tree, risk)
         return cls(tree, float(risk[0]), collapse, answer.astype(np.float64), risk)
@@ -95,6 +95,6 @@ def refuse_other_risks(estimator: Any) -> None:
     """
     if estimator.criterion == "poisson":
         raise ValueError(
-            'The risk of criterion="poisson" is infinite for a held-out count in a leaf of zeros; '
-            'prune with criterion="squared_error".'
+            'With criterion="poisson" the risk of a held-out count in a leaf of zeros is '
+            'infinite; prune with criterion="squared_error".'
         )

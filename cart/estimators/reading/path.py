@@ -111,9 +111,9 @@ def _as_table(x):
     if np.ndim(x) == 1:  # the values of a list keep their types, as in `predict`
         return x.reshape(1, -1) if isinstance(x, np.ndarray) else [[*x]]
     if np.ndim(x) == 0:
-        raise ValueError(f"explain_path is of one row, but x is {x!r}.")
+        raise ValueError(f"explain_path needs one row, but x is {x!r}.")
     if (n_rows := _num_samples(x)) != 1:
-        raise ValueError(f"explain_path is of one row, but x has {n_rows}; pass them one by one.")
+        raise ValueError(f"explain_path needs one row, but x has {n_rows}; pass them one by one.")
     return x
 
 
@@ -127,10 +127,10 @@ def _reason(tree, node, child, values):
     for split in nodes.surrogates.of(node) if goes_by_surrogates(nodes) else ():
         sent = _sent_by(split, values)
         if sent is not None:
-            return f"{name} is missing: in its place {alternative(tree, split, sent)}"
+            return f"{name} is missing; surrogate: {alternative(tree, split, sent)}"
     learned = getattr(tree, "missing", "learned") == "learned"
-    why = "the side that training chose" if learned else "with the majority"
-    return f"{name} is missing: as if {condition(tree, node, is_left)}, {why}"
+    why = "the side learned in training" if learned else "the side of most rows"
+    return f"{name} is missing; sent as if {condition(tree, node, is_left)}, {why}"
 
 
 def _sent_by(split, values):

@@ -68,7 +68,7 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     """
     tree = require_tree(tree, "summary")
     if not (isinstance(max_nodes, Integral) and max_nodes >= 0):
-        raise ValueError(f"max_nodes must be a whole number from 0 on, not {max_nodes!r}.")
+        raise ValueError(f"max_nodes must be a non-negative whole number, but is {max_nodes!r}.")
     nodes = tree.tree_
     leaves = "1 leaf" if nodes.n_leaves == 1 else f"{nodes.n_leaves} leaves"
     parts = [f"{type(tree).__name__}: {rows_in_words(nodes.n_node_samples[0])}, {leaves}"]

@@ -88,11 +88,12 @@ def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:
         y = y[:, 0]
     if y.ndim != 1:
         raise ValueError(
-            f"y has {y.shape[-1]} outputs; partitions are grown on one. Fit a forest per output."
+            f"y has {y.shape[-1]} outputs, but partitions support one; fit a forest per output."
         )
     if len(y) != n_rows:
         raise ValueError(
-            f"Partition {number} of X has {n_rows} rows, but that of y {len(y)}: cut both alike."
+            f"Partition {number} of X has {n_rows} rows, but that of y has {len(y)}; cut both "
+            "alike."
         )
     if len(y) == 0:
         return y if kind.has_classes else np.empty(0)
@@ -160,14 +161,14 @@ def join_looks(one: Look, other: Look) -> Look:
     """
     if one.n_features != other.n_features:
         raise ValueError(
-            f"Partition {one.n_rows[0][0]} has {one.n_features} columns, partition "
-            f"{other.n_rows[0][0]} has {other.n_features}: all need the same."
+            f"Partition {one.n_rows[0][0]} has {one.n_features} columns, but partition "
+            f"{other.n_rows[0][0]} has {other.n_features}; all partitions need the same columns."
         )
     if one.names != other.names:
         raise ValueError(
-            f"The columns of partition {one.n_rows[0][0]} are called {shown(one.names)}, those of "
-            f"partition {other.n_rows[0][0]} {shown(other.names)}: all partitions need the same "
-            "names in the same order."
+            f"The columns of partition {one.n_rows[0][0]} are {shown(one.names)}, but those of "
+            f"partition {other.n_rows[0][0]} are {shown(other.names)}; all partitions need the "
+            "same names in the same order."
         )
     labels = one.labels
     if labels is not None and other.labels is not None:
@@ -176,8 +177,9 @@ def join_looks(one: Look, other: Look) -> Look:
     masks = {mask for mask in (one.is_categorical, other.is_categorical) if mask is not None}
     if len(masks) == 2:
         raise ValueError(
-            f"Other columns hold categories in partition {other.n_rows[0][0]} than in partition "
-            f"{one.n_rows[0][0]}: give them the same types, or name them in categorical_features."
+            f"Partition {other.n_rows[0][0]} holds categories in other columns than partition "
+            f"{one.n_rows[0][0]}; give the columns the same dtypes, or name them in "
+            "categorical_features."
         )
     ends = min(one.ends[0], other.ends[0]), max(one.ends[1], other.ends[1])
     return Look(

@@ -18,8 +18,8 @@ def refuse_sparse(table: Any) -> None:
     """
     if issparse(table):
         raise TypeError(
-            "Partitions keep a byte for every cell, and the table is sparse: pass dense ones, by "
-            "X.toarray(), or fit the table whole."
+            "The table is sparse, but partitions keep a byte for every cell; pass X.toarray(), "
+            "or fit the whole table without partitions."
         )
 
 
@@ -90,7 +90,7 @@ def read_path(path: Path, of_rows: dict, n_rows: int) -> list[list]:
                 parts.append(cut_array(column, n_rows))
             else:
                 raise ValueError(
-                    f"{path} is a folder of {len(files)} files: {name} must be one, too."
+                    f"{path} is a folder of {len(files)} files, so {name} must be a folder, too."
                 )
         return parts
     return _row_groups_of(files, of_rows)
@@ -104,7 +104,7 @@ def _files_of(path):
     if not files or not files[0].exists():
         raise FileNotFoundError(f"{path} holds no .npy or .parquet file.")
     if len({file.suffix for file in files}) > 1:
-        raise ValueError(f"{path} holds files of two kinds, .npy and .parquet: put X into one.")
+        raise ValueError(f"{path} holds both .npy and .parquet files; store X in one format.")
     return files
 
 
@@ -129,7 +129,7 @@ def _row_groups_of(files, of_rows):
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            'Parquet is read by pyarrow: pip install "cartwood[parquet]" brings it.'
+            'Reading Parquet needs pyarrow: pip install "cartwood[parquet]".'
         ) from error
     parts: list[list] = [[] for _ in range(1 + len(of_rows))]
     for path in files:

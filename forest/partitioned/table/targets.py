@@ -74,8 +74,9 @@ def steps_between(low: float, high: float, n_draws: int) -> float:
     n_steps = (high - low) / step
     if 0.0 < n_steps < _FEWEST_STEPS and (low % step or high % step):
         warn_user(
-            f"Targets from {low:.10g} to {high:.10g} are rounded to multiples of {step:g}; only "
-            f"{n_steps:.2g} of these lie between. Subtract the mean of the targets before the fit."
+            f"Targets from {low:.10g} to {high:.10g} are rounded to multiples of {step:g}, of "
+            f"which only {n_steps:.2g} lie between. Subtract the mean of the targets before the "
+            "fit."
         )
     return step
 

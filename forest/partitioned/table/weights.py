@@ -65,15 +65,15 @@ def total_of_whole(weight: np.ndarray) -> int:
     """
     if not (weight == np.floor(weight)).all():
         raise ValueError(
-            "Without a bootstrap trees of partitions add up the weights of rows, and only sums of "
-            "whole numbers are the same in every order: pass whole weights, or set bootstrap=True, "
-            "by which weights say how likely rows are drawn."
+            "Weights must be whole numbers if bootstrap=False: trees of partitions add them up, "
+            "and only sums of whole numbers are the same in every order. Pass whole weights, or "
+            "set bootstrap=True, which draws rows by weight."
         )
     total = float(weight.sum())
     if total > WEIGHT:
         raise ValueError(
-            f"The weights of the rows add up to {total:.3g}; cells of partitions have room for "
-            f"{WEIGHT:,}: divide them."
+            f"The weights of the rows add up to {total:.3g}, but partitions support at most "
+            f"{WEIGHT:,}; divide them."
         )
     return int(total)
 
@@ -96,11 +96,9 @@ def _weights_of(weight, span):
     weight = np.asarray(weight, np.float64)
     if weight.shape != (end - first,):
         raise ValueError(
-            f"Partition {number} of X has {end - first} rows, but sample_weight has the shape "
-            f"{weight.shape} there: cut both alike."
+            f"Partition {number} of X has {end - first} rows, but sample_weight has shape "
+            f"{weight.shape} there; cut both alike."
         )
     if not (np.isfinite(weight) & (weight >= 0.0)).all():
-        raise ValueError(
-            f"sample_weight, in partition {number}, has weights that are negative or not finite."
-        )
+        raise ValueError(f"sample_weight in partition {number} has negative or non-finite values.")
     return [(number, weight)]

@@ -31,7 +31,7 @@ def test_names_and_dates_are_warned_of(model):
     texts = [str(each.message) for each in caught if "from_dtype" in str(each.message)]
     assert len(texts) == 2
     assert "user (80 in 80 rows)" in texts[0]
-    assert "day holds dates as text" in texts[1]
+    assert "dates written as text for categories, without their order, in day." in texts[1]
     assert not any("city" in text for text in texts)
     assert all(each.filename == __file__ for each in caught if "from_dtype" in str(each.message))
 

@@ -200,11 +200,11 @@ def test_a_fit_without_losses_forgets_those_before():
     ("params", "words"),
     [
         ({"priors": [0.5, 0.5]}, "shape \\(2,\\), but there are 3 classes"),
-        ({"priors": [0.5, 0.5, 0.5]}, "sum 1"),
+        ({"priors": [0.5, 0.5, 0.5]}, "sum to 1"),
         ({"priors": [0.0, 0.5, 0.5]}, "positive"),
-        ({"priors": {0: 0.5, 1: 0.5}}, "lacks \\[2\\]"),
-        ({"priors": {0: 0.5, 1: 0.3, 2: 0.1, 7: 0.1}}, "has \\[7\\]"),
-        ({"priors": pd.Series({0: 0.5, 2: 0.5})}, "lacks \\[1\\]"),
+        ({"priors": {0: 0.5, 1: 0.5}}, "missing: \\[2\\]"),
+        ({"priors": {0: 0.5, 1: 0.3, 2: 0.1, 7: 0.1}}, "not in y: \\[7\\]"),
+        ({"priors": pd.Series({0: 0.5, 2: 0.5})}, "missing: \\[1\\]"),
         ({"loss": pd.DataFrame(LOSS, index=[*"abc"])}, "rows \\['a', 'b', 'c'\\]"),
         ({"loss": pd.DataFrame(LOSS, columns=[*"cab"])}, "columns \\['c', 'a', 'b'\\]"),
         ({"priors": ["a", 0.5, 0.5]}, "priors must be an array of numbers"),
@@ -212,7 +212,7 @@ def test_a_fit_without_losses_forgets_those_before():
         ({"loss": [[0, 1, 2], [1]]}, "loss must be an array of numbers"),
         ({"loss": [[0, 1], [1, 0]]}, "shape \\(2, 2\\)"),
         ({"loss": np.ones((3, 3))}, "diagonal"),
-        ({"loss": -1.0 * np.array(LOSS)}, "not negative"),
+        ({"loss": -1.0 * np.array(LOSS)}, "non-negative"),
         ({"loss": [[0, 0, 0], [1, 0, 1], [1, 1, 0]]}, "Row 0"),
         ({"priors": PRIORS, "class_weight": "balanced"}, "class_weight"),
     ],
@@ -226,7 +226,7 @@ def test_what_makes_no_sense_is_refused(params, words):
 
 def test_what_has_no_priors_or_losses_says_so():
     X, y = load("iris")
-    with pytest.raises(ValueError, match="one output"):
+    with pytest.raises(ValueError, match="a single output"):
         DecisionTreeClassifier(priors=PRIORS).fit(X, np.column_stack((y, y)))
     with pytest.raises(ValueError, match="voting='majority'"):
         RandomForestClassifier(2, loss=LOSS, voting="majority").fit(X, y)

@@ -21,10 +21,12 @@ TARGETS = {
 @pytest.mark.parametrize("y", TARGETS.values(), ids=TARGETS)
 def test_missing_targets(y):
     for kind in (DecisionTreeClassifier, RandomForestClassifier, BaggingClassifier):
-        with pytest.raises(ValueError, match=r"y is missing in 1 row\(s\), row 3 first"):
+        with pytest.raises(ValueError, match=r"y has missing values in 1 row\(s\), first in row 3"):
             kind().fit(X, y)
     keyed = RandomForestClassifier(max_bins=255, feature_draw="keyed")
-    with pytest.raises(ValueError, match=r"y, in partition 0, is missing in 1 row\(s\), row 3"):
+    with pytest.raises(
+        ValueError, match=r"y, in partition 0, has missing values in 1 row\(s\), first in row 3"
+    ):
         fit(keyed, [X[:4], X[4:]], [y[:4], y[4:]])
     with pytest.raises(ValueError, match="row 3"):
         DecisionTreeClassifier().fit(X, np.array([["a"] * 10, y], object).T)

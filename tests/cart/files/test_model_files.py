@@ -256,7 +256,7 @@ def test_newer_formats_and_other_files_are_named(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(container, "FORMAT", 2)
         cart.DecisionTreeClassifier().fit(*iris()).save(path)
-    with pytest.raises(DamagedModelError, match="format 2; this version reads formats up to 1"):
+    with pytest.raises(DamagedModelError, match="format 2, but this version reads formats up to 1"):
         cart.load(path)
     path.write_bytes(save_tensors({"weight": np.ones(3)}))
     with pytest.raises(DamagedModelError, match="not written by save"):
@@ -265,7 +265,7 @@ def test_newer_formats_and_other_files_are_named(tmp_path, monkeypatch):
     with pytest.raises(DamagedModelError, match=r"'os\.system', which is not known"):
         cart.load(path)
     forge(path, {}, {"dict": []})
-    with pytest.raises(DamagedModelError, match="no estimator"):
+    with pytest.raises(DamagedModelError, match="not an estimator"):
         cart.load(path)
 
 
@@ -274,7 +274,7 @@ def test_newer_formats_and_other_files_are_named(tmp_path, monkeypatch):
     [
         ("tree_.nodes.features", lambda x: x + 100, "features"),
         ("tree_.nodes.thresholds", lambda x: x * np.nan, "nan"),
-        ("tree_.nodes.leaves", lambda x: x ^ 255, "end a tree"),
+        ("tree_.nodes.leaves", lambda x: x ^ 255, "leaf bits do not form one tree"),
         ("tree_.nodes.samples", lambda x: x[:-1], "samples"),
         ("tree_.nodes.counts", lambda x: x[:, :-1], "counts"),
         ("classes_", lambda x: x[:-1], "classes"),
@@ -296,7 +296,7 @@ def test_methods_cannot_be_overwritten_by_a_file(tmp_path):
     arrays, model = parts_of(path)
     model["state"].append(["predict", 3])
     forge(path, arrays, model)
-    with pytest.raises(DamagedModelError, match="'predict' is no attribute"):
+    with pytest.raises(DamagedModelError, match="'predict' is not an attribute"):
         cart.load(path)
 
 

@@ -140,7 +140,7 @@ def test_what_is_not_there_is_refused():
     for draw in (export_text, export_graphviz):
         with pytest.raises(ValueError, match="fitted without any; fit it with surrogates=2"):
             draw(model, surrogates=2)
-        with pytest.raises(ValueError, match="competitors must be a whole number"):
+        with pytest.raises(ValueError, match="competitors must be a non-negative whole number"):
             draw(model, competitors=True)
         peer = sklearn.tree.DecisionTreeClassifier(max_depth=1).fit(X, y)
         with pytest.raises(ValueError, match="keeps neither surrogates nor competitors"):

@@ -56,5 +56,7 @@ def test_kernels_call_no_entry_kernel():
         return outer(x)
 
     assert inner(1) == 2
-    with pytest.raises(numba.TypingError, match="inner is an entry kernel: kernels cannot call it"):
+    with pytest.raises(
+        numba.TypingError, match="inner is an entry kernel: only Python can call it"
+    ):
         outermost(1)

@@ -24,7 +24,7 @@ def test_a_long_wait_is_announced_once(monkeypatch, capsys):
             time.sleep(0.2)
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith("Cartwood compiles growth")
+    assert said.startswith("Cartwood is compiling growth")
     assert "once" in said
 
 
@@ -81,7 +81,7 @@ def test_the_first_fit_of_a_checkout_says_so_after_two_seconds(tmp_path):
     if said[end] - said[begin] < notice.PATIENCE:
         pytest.skip("nothing was compiled for so long")
     (line,) = others
-    assert line.startswith("Cartwood compiles cart.")
-    assert "that happens once" in line
-    assert "`cartwood warm-up` compiles everything ahead" in line
+    assert line.startswith("Cartwood is compiling cart.")
+    assert "This happens once" in line
+    assert "Run `cartwood warm-up` to compile everything ahead" in line
     assert said[line] - said[begin] >= 0.9 * notice.PATIENCE

@@ -211,7 +211,7 @@ def test_unseen_categories_are_counted(Model, missing):
         cart.count_unseen(model, new[["city", "size", "kind"]])
     numbers = Model().fit(frame[["size"]], [0, 1, 0])
     assert cart.count_unseen(numbers, new[["size"]]).tolist() == [0]
-    with pytest.raises(TypeError, match="Pipeline is none"):
+    with pytest.raises(TypeError, match="of Cartwood, but got Pipeline"):
         cart.count_unseen(make_pipeline(model), new)
 
 
@@ -479,10 +479,10 @@ def test_refusals_of_tables():
 def test_values_that_do_not_sort_are_named(values, kinds):
     frame = pd.DataFrame({"x": range(6), "c": pd.Series(values, dtype=object)})
     model = cart.DecisionTreeRegressor(categorical_features=["c"])
-    with pytest.raises(TypeError, match=f"Column 'c' holds {kinds}, which do not sort"):
+    with pytest.raises(TypeError, match=f"Column 'c' holds {kinds}, which cannot be sorted"):
         model.fit(frame, range(6))
     model.set_params(categorical_features=[1])
-    with pytest.raises(TypeError, match=f"Column 1 holds {kinds}, which do not sort"):
+    with pytest.raises(TypeError, match=f"Column 1 holds {kinds}, which cannot be sorted"):
         model.fit([[x, value] for x, value in enumerate(values)], range(6))
     model.fit(frame.assign(c=frame["c"].map(str)), range(6))
 

@@ -243,7 +243,7 @@ def test_merged_values_are_the_same_for_every_number_of_threads(kind, frame, mon
 def test_large_whole_numbers_of_a_sparse_table_merge():
     X = sp.csr_matrix(2**60 + np.arange(80).reshape(40, 2))
     model = cart.DecisionTreeRegressor(max_depth=1)
-    with pytest.warns(UserWarning, match="distinct values of X become equal"):
+    with pytest.warns(UserWarning, match="Distinct values of X become equal"):
         model.fit(X, np.arange(40))
     assert model.n_merged_values_.tolist() == count(X.toarray())
 
@@ -266,7 +266,7 @@ def warnings_of(model, X, y):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
-    return [str(w.message) for w in caught if "distinct values of X" in str(w.message)]
+    return [str(w.message) for w in caught if "Distinct values of X" in str(w.message)]
 
 
 @EACH_MODEL
@@ -320,8 +320,8 @@ def test_whole_numbers_beyond_doubles_are_not_said_to_be_kept_apart(kind, as_fra
     for dtype, words, merged in (("float32", "single", [0, 1]), ("float64", "double", [0])):
         model = kind(**params_for(kind)).set_params(precision=dtype)
         (message,) = warnings_of(model, X, np.arange(40) % 3)
-        assert f"In {words} precision" in message
-        assert "Double precision ends at 2**53" in message
+        assert f"equal in {words} precision" in message
+        assert "Doubles represent integers exactly only up to 2**53" in message
         assert np.flatnonzero(model.n_merged_values_).tolist() == merged
 
 

@@ -122,7 +122,7 @@ def test_weights_that_the_fast_path_does_not_take():
         assert_same_trees(found, expected)
 
 
-@pytest.mark.filterwarnings("ignore:Growing was stopped")
+@pytest.mark.filterwarnings("ignore:Growth was stopped")
 def test_enough_trees_are_grown_on_a_complete_table():
     rng = np.random.default_rng(0)
     X, y = make_X(rng, 90), rng.integers(0, 2, 90)

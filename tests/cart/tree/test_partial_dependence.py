@@ -79,9 +79,9 @@ def test_other_arrays_are_refused(home, points, features, out, error):
 
 def test_shapes_that_do_not_fit_are_refused():
     tree = cart.DecisionTreeRegressor(max_depth=2).fit(X, Y).tree_
-    with pytest.raises(ValueError, match=r"X has the shape \(21, 1\), but .* \(20, 1\)"):
+    with pytest.raises(ValueError, match=r"X has shape \(21, 1\), but .* \(20, 1\)"):
         tree.compute_partial_dependence(POINTS[:, None], np.array([2]), np.zeros(20))
-    with pytest.raises(ValueError, match=r"X has the shape \(21, 1\), but .* \(21, 2\)"):
+    with pytest.raises(ValueError, match=r"X has shape \(21, 1\), but .* \(21, 2\)"):
         tree.compute_partial_dependence(POINTS[:, None], np.array([2, 3]), np.zeros(21))
 
 
@@ -90,7 +90,7 @@ def test_several_values_of_a_leaf_are_refused():
         (cart.DecisionTreeClassifier(max_depth=2), Y > 100),
         (cart.DecisionTreeRegressor(max_depth=2), np.column_stack((Y, Y))),
     ):
-        with pytest.raises(ValueError, match="of regression on one output"):
+        with pytest.raises(ValueError, match="needs a regression tree with a single output"):
             dependence(model.fit(X, y).tree_, POINTS[:, None], [2])
 
 

@@ -28,13 +28,13 @@ def changed(name, place, value):
 @pytest.mark.parametrize(
     ("name", "place", "value", "words"),
     [
-        ("children_left", 0, 99, "no node"),
-        ("children_left", 0, -7, "no node"),
-        ("children_left", 0, 0, "no node, or the root"),
-        ("children_left", 0, -1, "one child"),
+        ("children_left", 0, 99, "out of range"),
+        ("children_left", 0, -7, "out of range"),
+        ("children_left", 0, 0, "out of range, or is the root"),
+        ("children_left", 0, -1, "only one child"),
         ("children_right", 0, 1, "two parents"),
-        ("feature", 0, 2, "none of 2 features"),
-        ("feature", 0, -2, "none of 2 features"),
+        ("feature", 0, 2, "outside the 2 features"),
+        ("feature", 0, -2, "outside the 2 features"),
         ("threshold", 0, np.nan, "nan"),
     ],
 )
@@ -52,7 +52,7 @@ def test_nodes_below_themselves_are_refused():
         left, right, np.zeros(n, np.int32), np.zeros(n), np.zeros(n), np.ones(n, np.int32),
         np.ones(n), np.zeros(n, np.uint8), np.ones((n, 1, 1)),
     )  # fmt: skip
-    with pytest.raises(DamagedModelError, match="below themselves"):
+    with pytest.raises(DamagedModelError, match="form a cycle"):
         Tree(nodes, 1)
 
 
@@ -96,7 +96,7 @@ def test_the_bridge_checks_what_it_takes_over():
     state = peer.tree_.__getstate__()
     state["nodes"]["left_child"][0] = 10_000
     peer.tree_.__setstate__(state)
-    with pytest.raises(DamagedModelError, match="no node"):
+    with pytest.raises(DamagedModelError, match="out of range"):
         bridge.from_sklearn(peer)
 
 

@@ -321,7 +321,7 @@ def test_categories_of_a_frame(params):
         for tree, drawn in zip(model.estimators_, model.estimators_features_, strict=True):
             np.testing.assert_array_equal(tree.is_categorical_, drawn == 2)
         assert model.estimator.categorical_features == chosen
-    with pytest.raises(ValueError, match="by their numbers or a mask"):
+    with pytest.raises(ValueError, match="column numbers or a mask"):
         model.set_params(estimator__categorical_features=["city"]).fit(codes, y)
 
 

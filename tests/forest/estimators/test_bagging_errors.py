@@ -188,7 +188,7 @@ def test_an_interrupted_fit_has_the_estimators_that_were_finished(n_kept, monkey
     monkeypatch.setattr(Failing, "n_good", 9)
     n = n_kept + 9
     with (
-        pytest.warns(UserWarning, match=f"Bagging has the {n} of 20 estimators"),
+        pytest.warns(UserWarning, match=f"Interrupted: {n} of 20 estimators are finished"),
         pytest.raises(KeyboardInterrupt),
     ):
         model.fit(X, y)

@@ -147,7 +147,7 @@ def test_refusals():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="set bootstrap=True"):
         BaggingClassifier(voting="oob_weighted", bootstrap=False, max_samples=0.5).fit(X, y)
-    with pytest.raises(ValueError, match="numbers have none"):
+    with pytest.raises(ValueError, match="which regression does not have"):
         BaggingRegressor(voting="majority").fit(X, y)
     with pytest.raises(ValueError, match="voting"):
         BaggingClassifier(voting="loud").fit(X, y)

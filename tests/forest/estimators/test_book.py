@@ -154,7 +154,7 @@ def test_a_warm_start_keeps_its_loss(first, then):
     X, y = table()
     model = RandomForestClassifier(2, loss=first, warm_start=True, random_state=0).fit(X, y)
     shares = model.predict_proba(X)
-    with pytest.raises(ValueError, match="another loss"):
+    with pytest.raises(ValueError, match="loss differs from that of the trees"):
         model.set_params(n_estimators=4, loss=then).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), shares)
 
@@ -186,7 +186,7 @@ def test_regression_forests_go_on_with_surrogates_too():
 def test_bagging_says_that_costs_of_its_trees_do_not_count_in_the_prediction():
     X, y = table(share=0.0)
     tree = DecisionTreeClassifier(loss=LOSS, min_samples_leaf=10)
-    with pytest.warns(UserWarning, match="does not count in the prediction"):
+    with pytest.warns(UserWarning, match="but not the prediction"):
         model = BaggingClassifier(tree, n_estimators=5, random_state=0).fit(X, y)
     shares = model.predict_proba(X)
     np.testing.assert_array_equal(model.predict(X), shares.argmax(axis=1))

@@ -235,7 +235,7 @@ def test_a_warm_start_refuses_another_table():
     with pytest.raises(ValueError, match="2 classes"):
         forest.fit(X[y < 2], y[y < 2])
     for labels in (y + 1, np.array(["a", "b", "c"])[y]):  # what the kept trees say means others
-        with pytest.raises(ValueError, match=r"has the classes .* keeps have \[0 1 2\]"):
+        with pytest.raises(ValueError, match=r"has the classes .* warm_start=True have \[0 1 2\]"):
             forest.fit(X, labels)
     both = RandomForestClassifier(2, warm_start=True).fit(X, np.c_[y, y]).set_params(n_estimators=3)
     with pytest.raises(ValueError, match=r"\[1 2 3\], .* have \[0 1 2\]"):
@@ -261,7 +261,7 @@ def test_a_warm_start_judges_no_kept_tree_on_rows_that_it_may_have_seen(ours, pe
     for params, rows, given_to_fit in other_tables_and_draws(len(y)):
         forest = ours(4, random_state=0, warm_start=True).fit(X, y).set_params(n_estimators=8)
         forest.set_params(**params, **judge)
-        with pytest.raises(ValueError, match="judged out of bag"):
+        with pytest.raises(ValueError, match="out-of-bag rows are unknown"):
             forest.fit(X[rows], y[rows], **given_to_fit)
         forest.set_params(oob_score=False, voting="soft").fit(X[rows], y[rows], **given_to_fit)
         with pytest.raises(ValueError, match="several ways"):
@@ -292,7 +292,7 @@ def test_a_warm_start_goes_on_with_the_counts_that_are_given():
     counts = np.random.default_rng(0).poisson(1.0, (40, len(y)))
     forest = RandomForestClassifier(20, random_state=0, warm_start=True)
     forest.fit(X, y, in_bag=counts[:20]).set_params(n_estimators=40, oob_score=True)
-    with pytest.raises(ValueError, match="judged out of bag"):
+    with pytest.raises(ValueError, match="out-of-bag rows are unknown"):
         forest.fit(X, y, in_bag=counts[::-1])
     forest.fit(X, y, in_bag=counts)
     assert forest.oob_score_ == 1.0 - forest.out_of_bag(X, y).loss

@@ -73,7 +73,9 @@ def test_a_warm_start_in_another_precision_is_refused():
     model = forest.RandomForestClassifier(2, warm_start=True, random_state=0).fit(X, y)
     said = model.predict_proba(X)
     model.set_params(precision="float64", n_estimators=4)
-    with pytest.raises(ValueError, match="precision='float32', but now it is 'float64'; set it"):
+    with pytest.raises(
+        ValueError, match="precision='float32', but now precision='float64'; set it"
+    ):
         model.fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), said)
     assert len(model.set_params(precision="float32").fit(X, y)) == 4

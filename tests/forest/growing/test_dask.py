@@ -121,7 +121,7 @@ def test_a_fit_whose_workers_are_all_gone_ends(monkeypatch):
         with results_of([(time.sleep, 0.2)] * 20, 1) as results:
             next(results)
             cluster.scale(0)
-            with pytest.raises(LostWorkersError, match="none has come"):
+            with pytest.raises(LostWorkersError, match="none has replaced them"):
                 list(results)
         with (
             pytest.raises(TimeoutError, match="no worker"),

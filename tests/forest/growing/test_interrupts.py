@@ -90,7 +90,7 @@ def test_an_interrupt_while_thresholds_are_written_loses_no_tree(n_jobs, monkeyp
     monkeypatch.setattr(thread_pool, "_WORK_PER_THREAD", 1)
     forest = RandomForestClassifier(8, random_state=0, n_jobs=n_jobs)
     assert interrupted_fit(forest, X, y) == [
-        "Interrupted: nothing is left out, since the fit was finished."
+        "Interrupted: the fit was finished, so nothing is missing."
     ]
     np.testing.assert_array_equal(forest.predict_proba(X), whole.predict_proba(X))
 
@@ -107,7 +107,7 @@ def test_an_interrupt_of_scoring_keeps_the_trees(model, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(mixin, "score_out_of_bag", lambda *args, **named: send_interrupt())
         (words,) = interrupted_fit(model.set_params(oob_score=True), X, y)
-    assert "is not known, so there is no score" in words
+    assert "are not known, so there is no score" in words
     np.testing.assert_array_equal(model.predict_proba(X), whole)
     assert not hasattr(model, "oob_score_")
     with warnings.catch_warnings():
@@ -139,7 +139,7 @@ def test_no_thread_outlives_an_interrupt_of_growth(n_jobs, monkeypatch):
     forest = RandomForestClassifier(300, random_state=0, n_jobs=n_jobs, callback=interrupt)
     (words,) = interrupted_fit(forest, X, y)
     assert set(threading.enumerate()) <= before
-    assert f"the forest has the {len(forest)} of 300 trees" in words
+    assert f"Interrupted: {len(forest)} of 300 trees are finished" in words
 
 
 def test_no_task_outlives_the_block_of_its_results():

@@ -78,13 +78,13 @@ def test_an_interrupt_leaves_the_trees_that_were_finished(n_jobs):
         200, max_depth=8, random_state=0, n_jobs=n_jobs, callback=Interrupt(5), oob_score=True
     )
     with (
-        pytest.warns(UserWarning, match="of 200 trees that were finished") as caught,
+        pytest.warns(UserWarning, match="of 200 trees are finished") as caught,
         pytest.raises(KeyboardInterrupt),
     ):
         forest.fit(X, y)
     n = len(forest.estimators_)
     assert 5 <= n < 100
-    assert f"the {n} of 200" in str(caught[-1].message)
+    assert f"Interrupted: {n} of 200" in str(caught[-1].message)
     assert forest.score(X, y) > 0.8
     assert forest.oob_score_ > 0.8
     assert len(forest.estimators_samples_) == n
@@ -104,7 +104,7 @@ def test_a_warm_start_grows_what_an_interrupt_has_left_out(in_bag):
         40, random_state=0, n_jobs=2, callback=Interrupt(31), warm_start=True
     )
     with (
-        pytest.warns(UserWarning, match="trees that were finished"),
+        pytest.warns(UserWarning, match="trees are finished"),
         pytest.raises(KeyboardInterrupt),
     ):
         forest.fit(X, y, in_bag=in_bag)
@@ -161,7 +161,7 @@ def test_an_interrupt_ends_a_search(action):
         with pytest.raises(KeyboardInterrupt):
             search.fit(X, y)
     assert Counted.n_fits == 3
-    assert action == "error" or "trees that were finished" in str(caught[0].message)
+    assert action == "error" or "trees are finished" in str(caught[0].message)
 
 
 def test_what_goes_wrong_after_an_interrupt_does_not_hide_it():

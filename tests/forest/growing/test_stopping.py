@@ -144,7 +144,9 @@ def test_an_interrupt_leaves_the_trees_that_were_finished(friedman):
     X, y = friedman
     forest = RandomForestRegressor("auto", random_state=0, callback=interrupt)
     with (
-        pytest.warns(UserWarning, match="Interrupted: the forest has the"),
+        pytest.warns(
+            UserWarning, match=r"Interrupted: \d+ trees are finished and kept, see stability_"
+        ),
         pytest.raises(KeyboardInterrupt),
     ):
         forest.fit(X, y)
@@ -176,7 +178,7 @@ def test_refusals(friedman):
         RandomForestRegressor("auto", bootstrap=False).fit(X, y)
     with pytest.raises(ValueError, match='n_estimators="auto"'):
         RandomForestRegressor(10, max_time=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="in_bag says how many"):
+    with pytest.raises(ValueError, match="in_bag, which sets the number of trees"):
         RandomForestRegressor("auto").fit(X, y, in_bag=np.ones((3, len(y)), int))
     with pytest.raises(ValueError, match="n_estimators"):
         RandomForestRegressor("many").fit(X, y)

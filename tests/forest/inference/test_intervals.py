@@ -249,10 +249,10 @@ def test_errors_need_one_way_to_draw():
     X, y = load_diabetes(return_X_y=True)
     forest = RandomForestRegressor(30, max_samples=0.3, random_state=0, warm_start=True).fit(X, y)
     forest.set_params(n_estimators=60, max_samples=None).fit(X, y)
-    with pytest.raises(ValueError, match="several, or in several ways"):
+    with pytest.raises(ValueError, match="several tables, or in several ways"):
         forest.predict(X, return_std=True)
     for ask in (forest.keep_leaves, lambda: forest.keep_leaves(X, y)):
-        with pytest.raises(ValueError, match="there is no table"):
+        with pytest.raises(ValueError, match="no single training table"):
             ask()
 
 
@@ -271,9 +271,9 @@ def test_another_table_is_refused():
     with pytest.raises(ValueError, match="both X and y"):
         forest.keep_leaves(X)
     X[:, 2] = np.roll(X[:, 2], 1)  # the table that the forest refers to
-    with pytest.raises(ValueError, match="changed since the fit"):
+    with pytest.raises(ValueError, match="changed after the fit"):
         forest.predict_quantiles(X, 0.5)
-    with pytest.raises(ValueError, match="changed since the fit"):
+    with pytest.raises(ValueError, match="changed after the fit"):
         forest.predict_interval(X)
 
 
@@ -283,7 +283,7 @@ def test_a_changed_table_is_found_out_where_every_row_is_drawn():
     X = X.astype(np.float32)
     forest = ExtraTreesRegressor(3, random_state=0).fit(X, y)
     X[:] = X[::-1]
-    with pytest.raises(ValueError, match="changed since the fit"):
+    with pytest.raises(ValueError, match="changed after the fit"):
         forest.predict_quantiles(X, 0.5)
 
 
@@ -441,7 +441,7 @@ def test_intervals_cover_rows_of_new_groups():
         low, high = forest.predict_interval(new, 0.9).T
         covered.append(((low <= truth) & (truth <= high)).mean())
     assert np.mean(covered) >= 0.88  # it was 0.78
-    with pytest.raises(ValueError, match=r"at least 19 groups of rows .* there are 10"):
+    with pytest.raises(ValueError, match=r"at least 19 groups of rows .* there are only 10"):
         forest.predict_interval(new, 0.95)
 
 
@@ -528,7 +528,7 @@ def test_impossible_intervals(diabetes):
             forest.predict_interval(X, coverage)
     with pytest.raises(ValueError, match="bootstrap=True"):
         ExtraTreesRegressor(2, random_state=0).fit(X, y).predict_interval(X)
-    with pytest.raises(ValueError, match=r"at least 999 rows.*there are 442"):
+    with pytest.raises(ValueError, match=r"at least 999 rows.*there are only 442"):
         forest.predict_interval(X, 0.999)
     weight = np.arange(len(y)) == 0  # the one row that is ever drawn is never out of bag
     model = RandomForestRegressor(3, random_state=0).fit(X, y, weight)

@@ -196,21 +196,21 @@ def test_rows_that_are_never_out_of_bag_have_no_proximity():
 def test_impossible_combinations():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match="DecisionTreeClassifier is none"):
+    with pytest.raises(TypeError, match="a forest, but got DecisionTreeClassifier"):
         proximity(DecisionTreeClassifier().fit(X, y), X)
     for stranger in (BaggingClassifier(n_estimators=2), GradientBoostingClassifier(n_estimators=2)):
-        with pytest.raises(TypeError, match=f"{type(stranger).__name__} is none"):
+        with pytest.raises(TypeError, match=f"a forest, but got {type(stranger).__name__}"):
             proximity(stranger.fit(X, y), X)
     with pytest.raises(NotFittedError):
         proximity(RandomForestClassifier(), X)
     with pytest.raises(ValueError, match="pairs must be one of"):
         proximity(forest, X, pairs="some")
     for pairs in ("out_of_bag", "gap"):
-        with pytest.raises(ValueError, match="training table only"):
+        with pytest.raises(ValueError, match="only rows of the training table"):
             proximity(forest, X, X, pairs=pairs)
         with pytest.raises(ValueError, match="149 rows, but the forest was fitted on 150"):
             proximity(forest, X[1:], pairs=pairs)
-        with pytest.raises(ValueError, match=r"X is not the table .* or take pairs='all'"):
+        with pytest.raises(ValueError, match=r"X is not the table .* or use pairs='all'"):
             outlier_scores(forest, X[::-1], pairs=pairs)
         with pytest.raises(ValueError, match="bootstrap=False"):
             proximity(ExtraTreesClassifier(2).fit(X, y), X, pairs=pairs)
@@ -219,6 +219,6 @@ def test_impossible_combinations():
             nearest_rows(forest, X, k)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         outlier_scores(forest, X, y[1:])
-    with pytest.raises(ValueError, match="y must hold classes, and holds numbers with fractions"):
+    with pytest.raises(ValueError, match="y must hold classes, but holds numbers with fractions"):
         outlier_scores(forest, X, X[:, 0])
     outlier_scores(forest, X, y.astype(float))

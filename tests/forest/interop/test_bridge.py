@@ -119,7 +119,7 @@ def test_strangers_are_refused():
     boosted = sklearn.ensemble.GradientBoostingClassifier(n_estimators=2).fit(X, y)
     with pytest.raises(TypeError, match="GradientBoosting"):
         from_sklearn(boosted)
-    with pytest.raises(TypeError, match="BaggingClassifier is no forest"):
+    with pytest.raises(TypeError, match="BaggingClassifier is not a forest"):
         from_sklearn(sklearn.ensemble.BaggingClassifier(n_estimators=2).fit(X, y))
     for model in (cart.DecisionTreeClassifier(), forest.RandomForestClassifier()):
         with pytest.raises(NotFittedError):

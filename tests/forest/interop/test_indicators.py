@@ -89,7 +89,7 @@ def test_words_for_who_has_not_asked():
     for table in (TABLE.to_numpy()[:, :3], np.tile(TABLE.to_numpy(), 2)):
         with pytest.raises(ValueError, match="expecting 4 features"):
             theirs.predict(table)
-    with pytest.raises(TypeError, match="cross-validate or search with the model"):
+    with pytest.raises(TypeError, match="cross-validate or search with that model"):
         clone(theirs)
     with pytest.raises(ValueError, match="but is 'codes'"):
         to_sklearn(model, categories="codes")

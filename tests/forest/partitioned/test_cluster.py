@@ -103,7 +103,7 @@ def test_weights(growing):
     assert_same_forest(model, forest.fit(X, y, weight))
     assert model.oob_score_ == pytest.approx(forest.oob_score_, rel=1e-14)
     given = da.from_array(weight, chunks=((2000, 1, 1999),))
-    with pytest.raises(ValueError, match="but that of sample_weight 2000"):
+    with pytest.raises(ValueError, match="but that of sample_weight has 2000"):
         fit(forest, *chunked(X, y, sizes), sample_weight=given, client=client)
 
 

@@ -133,7 +133,7 @@ def test_strange_partitions(cluster_and_client):
     y_parts = [y[a:b] for a, b in pairwise(cuts)]
     assert_same_forest(fit_parts(parts), forest.fit(frame, y))
     parts[3] = parts[3][["size", "colour"]]
-    with pytest.raises(ValueError, match="called 'colour', 'size', those of partition 3"):
+    with pytest.raises(ValueError, match="are 'colour', 'size', but those of partition 3"):
         fit_parts(parts)
 
 

@@ -18,7 +18,9 @@ from importance import drop_column
 from tests.examples import examples
 from tests.forest.partitioned.same import assert_same_forest
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*never out of bag", "ignore:In single precision")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*never out of bag", "ignore:Distinct values of X become equal in single precision"
+)
 KEYED = {"n_estimators": 3, "max_bins": 255, "feature_draw": "keyed", "random_state": 0}
 
 
@@ -323,7 +325,7 @@ def test_targets_that_rounding_takes_are_warned_of():
     model = RandomForestRegressor(2, max_bins=8, feature_draw="keyed")
     far = 1e9 + X[:, 0] / 300.0
     for call in (lambda: grow(model, X, far, [100, 200]), lambda: fixed_point(far)):
-        with pytest.warns(UserWarning, match="multiples of 256; only 0.0039 of"):
+        with pytest.warns(UserWarning, match="multiples of 256, of which only 0.0039 lie"):
             call()
     grow(model, X, far - 1e9, [100, 200])
     grow(model, X, np.full(300, 1e9 + 0.1), [100, 200])  # of one value nothing is lost

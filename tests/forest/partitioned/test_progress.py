@@ -114,7 +114,7 @@ def test_an_interrupt_keeps_finished_trees(table, oob_score, monkeypatch):
     before, n_threads = forest.get_params(), threading.active_count()
     interrupt_group(3, monkeypatch)
     words, _ = interrupted(fit, forest, *tables, size=SIZE)
-    assert "the forest that was passed has the 4 of 5 trees that were finished" in words
+    assert "4 of 5 trees are finished and kept in the forest that was passed" in words
     assert forest.get_params() == before
     assert threading.active_count() == n_threads
     expected = first_trees(RandomForestClassifier(**PARAMS), 4, X, y)

@@ -74,7 +74,7 @@ def test_processes_that_hold_no_codes(trees_kept, monkeypatch):
     model = fit_together(forest, Apart(2), *parts[:2], 4, size, weight_parts=parts[2])
     assert_same_forest(model, forest.fit(X, Y, FRACTIONS))
     size = size._replace(held_bytes=8 * 599)
-    with pytest.raises(ValueError, match="Weights of 600 rows are more than 4,792 bytes"):
+    with pytest.raises(ValueError, match="Weights of 600 rows need more than 4,792 bytes"):
         fit_together(forest, Apart(2), *parts[:2], 4, size, weight_parts=parts[2])
 
 
@@ -103,8 +103,8 @@ def test_weights_in_parquet(tmp_path):
 @pytest.mark.parametrize(
     ("params", "weight", "words"),
     [
-        ({}, -FRACTIONS, "partition 0, has weights that are negative"),
-        ({}, np.where(np.arange(600) == 400, np.inf, 1.0), "partition 3, has weights"),
+        ({}, -FRACTIONS, "partition 0 has negative"),
+        ({}, np.where(np.arange(600) == 400, np.inf, 1.0), "partition 3 has negative"),
         ({}, 0 * FRACTIONS, "Every row has weight 0"),
         ({"class_weight": {"no": -1}}, None, "class_weight"),
         ({"class_weight": "balanced_subsample"}, None, "balanced_subsample"),
@@ -122,7 +122,7 @@ def test_refusals(params, weight, words):
 
 def test_weights_of_other_rows():
     forest, parts = RandomForestClassifier(**KEYED), (np.split(X, CUTS), np.split(Y, CUTS))
-    with pytest.raises(ValueError, match="X has 4 partitions and sample_weight 3"):
+    with pytest.raises(ValueError, match="X has 4 partitions, but sample_weight has 3"):
         fit(forest, *parts, sample_weight=np.split(WHOLE, CUTS[:2]))
     with pytest.raises(ValueError, match="Partition 2 of X has 250 rows, but sample_weight"):
         fit(forest, *parts, sample_weight=np.split(WHOLE, [100, 100, 340]))

@@ -77,7 +77,7 @@ def test_strata_are_drawn_as_likely_as_the_weights_say():
 def test_class_weights_without_effect_on_strata_are_named():
     """Each class is drawn by its rows, so that weights of classes change no draw."""
     X, y = np.arange(40.0)[:, np.newaxis], np.arange(40) % 4 == 0
-    with pytest.warns(UserWarning, match="these weights have no effect"):
+    with pytest.warns(UserWarning, match="differ only between classes have no effect"):
         RandomForestClassifier(2, stratify=True, class_weight="balanced").fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -113,13 +113,13 @@ def test_groups_are_in_bag_together_or_out(replace):
 def test_rows_without_a_group_are_refused(groups):
     """Among objects nan would part the rows of a group."""
     groups = np.asarray(groups)[[0, 1, 2] * 50]
-    with pytest.raises(ValueError, match=r"groups has 50 missing value\(s\), row 1 first"):
+    with pytest.raises(ValueError, match=r"groups has 50 missing value\(s\), first in row 1"):
         RandomForestClassifier(2).fit(X, Y, groups=groups)
 
 
 def test_groups_that_do_not_sort_are_named():
     groups = np.array([7, "7b", 8] * 50, dtype=object)
-    with pytest.raises(ValueError, match=r"do not sort among each other \(int, str\)"):
+    with pytest.raises(ValueError, match=r"cannot be sorted together \(int, str\)"):
         RandomForestClassifier(2).fit(X, Y, groups=groups)
 
 
@@ -194,9 +194,9 @@ REFUSED = {
     "counts of another shape": ({}, {"in_bag": np.ones((3, 150), int)}, "row per tree"),
     "negative counts": ({}, {"in_bag": -np.ones((5, 150), int)}, "whole numbers"),
     "broken counts": ({}, {"in_bag": np.full((5, 150), 0.5)}, "whole numbers"),
-    "an empty bag": ({}, {"in_bag": np.zeros((5, 150), int)}, "some row must be in bag"),
+    "an empty bag": ({}, {"in_bag": np.zeros((5, 150), int)}, "some row in bag"),
     "counts and draws": (
-        {"max_samples": 0.5}, {"in_bag": np.ones((5, 150), int)}, "nothing is drawn",
+        {"max_samples": 0.5}, {"in_bag": np.ones((5, 150), int)}, "already sets which rows",
     ),
 }  # fmt: skip
 

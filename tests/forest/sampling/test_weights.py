@@ -28,5 +28,7 @@ def test_balanced_subsamples_weigh_as_scikit_learns(seed, n, n_outputs):
 def test_a_class_without_weight_cannot_be_balanced(bootstrap):
     X, y = np.arange(6.0)[:, np.newaxis], np.array(["b", "a", "a"] * 2)
     model = RandomForestClassifier(2, class_weight="balanced", bootstrap=bootstrap)
-    with pytest.raises(ValueError, match=r'"balanced" cannot weigh class \'b\', whose rows all'):
+    with pytest.raises(
+        ValueError, match=r'"balanced" cannot weigh class \'b\', because all its rows'
+    ):
         model.fit(X, y, sample_weight=(y == "a").astype(float))

@@ -187,11 +187,11 @@ def test_refusals():
         forest.out_of_bag(X, y + 5)
     with pytest.raises(ValueError, match="150 and 0"):
         forest.out_of_bag(X, None)
-    with pytest.raises(ValueError, match=r"1 output\(s\) of the fit, but has 2"):
+    with pytest.raises(ValueError, match=r"1 output\(s\), as in the fit, but has 2"):
         forest.out_of_bag(X, np.column_stack([y, y]))
-    with pytest.raises(TypeError, match="metric='accuracy' must be a function"):
+    with pytest.raises(TypeError, match="metric='accuracy' must be callable"):
         forest.out_of_bag(X, y).score("accuracy")
-    with pytest.raises(TypeError, match="not with RandomForestClassifier; give it"):
+    with pytest.raises(TypeError, match="but got RandomForestClassifier; pass"):
         forest.out_of_bag(X, y).compare(forest)
     numbers = RandomForestRegressor(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="y contains NaN"):
@@ -243,6 +243,6 @@ def test_rows_of_anything_in_another_order_are_refused():
     numbers = BaggingClassifier(n_estimators=20, random_state=0).fit(X[:, 2:3].astype(float), y)
     numbers.out_of_bag(X[:, 2:3].astype(str), y)  # the same numbers, as text and as objects
     numbers.out_of_bag(X[:, 2:3], y)
-    with pytest.raises(ValueError, match="judged out of bag"):
+    with pytest.raises(ValueError, match="out-of-bag rows are unknown"):
         model.set_params(oob_score=True, n_estimators=25).fit(X[order], y[order])
     assert model.fit(X, y).oob_score_ == 1 - model.out_of_bag(X, y).loss

@@ -245,7 +245,9 @@ def test_rows_of_a_group_learn_no_vote_from_each_other(rule):
     assert forest.fit(X, y, groups=groups).oob_score_ < -0.2
     if rule == "stacked":  # rows of a group would ask for the least penalty, 0.01
         assert forest.final_estimator_[0].alpha_ > 1.0
-    with pytest.raises(ValueError, match=r"only 4 ever were; 5 are needed.*fewer groups of rows"):
+    with pytest.raises(
+        ValueError, match=r"only 4 were ever out of bag, and 5 are needed.*fewer groups of rows"
+    ):
         forest.set_params(voting="stacked").fit(X, y, groups=groups % 4)
 
 

@@ -18,7 +18,7 @@ from cartwood import (
 from forest.inference.repeated_rows import doubts_on_repeated_rows
 from importance.core.fitted_forest import check_forest
 
-_SAID = "60 of 130 rows are the same as another one, in y, too."
+_SAID = "60 of 130 rows equal another row, including y."
 
 
 def _doubt(X, y, kind=RandomForestRegressor, **fit):

@@ -87,7 +87,7 @@ def test_refusals():
     for strange, words in (
         ((parts[0][:2], parts[1][:2]), "have 60 rows, but the forest was fitted on 90"),
         (([part[:, :4] for part in parts[0]], parts[1]), "4 columns, but"),
-        ((parts[0], parts[1][:2]), "3 partitions and y 2"),
+        ((parts[0], parts[1][:2]), "3 partitions, but y has 2"),
     ):
         with pytest.raises(ValueError, match=words):
             partitions.oob_permutation(forest, *strange)

@@ -258,20 +258,23 @@ def test_a_variance_that_rounds_below_zero_is_no_risk():
         ({"cv": 1}, "at least 2"),
         ({"cv": np.zeros(60)}, "1 fold"),
         ({"cv": np.zeros(59)}, "59 rows, but there are 60"),
-        ({"cv": [([], [1]), ([1], [2])]}, "no rows to grow on"),
+        ({"cv": [([], [1]), ([1], [2])]}, "no training rows"),
         ({"cv": None}, "cv must be a number of folds"),
-        ({"cv": 5.0}, "cv must be a number of folds.* not 5.0"),
-        ({"cv": "5"}, "cv must be a number of folds.* not '5'"),
+        ({"cv": 5.0}, "cv must be a number of folds.* but is 5.0"),
+        ({"cv": "5"}, "cv must be a number of folds.* but is '5'"),
         ({"cv": [(range(30), range(30, 61)), ([1], [2])]}, "numbers from 0 to 59"),
         ({"cv": [([0], [1], [2])] * 2}, "3 parts, not 2"),
-        ({"cv": GroupKFold(2)}, r"GroupKFold asks for groups.* cv=list\(splitter.split"),
-        ({"cv": np.eye(60, 2)}, "a row has one number, not 2"),
-        ({"cv": [([0.5], [1]), ([1], [2])]}, r"numbers from 0 to 59, not array\(\[0.5\]\)"),
-        ({"cv": [(["a"], ["b"]), ([1], [2])]}, "numbers from 0 to 59, not array"),
-        ({"cv": LAST, "sample_weight": LAST == 0}, "Fold 0 grows on rows of weight 0 alone"),
-        ({"cv": [([0], [59]), ([1], [59])], "sample_weight": LAST == 0}, "held out have weight 0"),
+        ({"cv": GroupKFold(2)}, r"GroupKFold needs groups.* cv=list\(splitter.split"),
+        ({"cv": np.eye(60, 2)}, "a row needs one number, not 2"),
+        ({"cv": [([0.5], [1]), ([1], [2])]}, r"numbers from 0 to 59, but are array\(\[0.5\]\)"),
+        ({"cv": [(["a"], ["b"]), ([1], [2])]}, "numbers from 0 to 59, but are array"),
+        ({"cv": LAST, "sample_weight": LAST == 0}, "All training rows of fold 0 have weight 0"),
+        (
+            {"cv": [([0], [59]), ([1], [59])], "sample_weight": LAST == 0},
+            "All held-out rows have weight 0",
+        ),
         ({"rule": "2se"}, "rule must be"),
-        ({"cp": -0.1}, "cp must be a number and not negative"),
+        ({"cp": -0.1}, "cp must be a non-negative number"),
         ({"cp": np.nan}, "cp must be .* nan"),
         ({"cp": "0.1"}, "cp must be .* '0.1'"),
     ],
@@ -293,7 +296,7 @@ def test_rows_that_a_fold_names_twice_count_twice():
 def test_only_trees_of_ours_are_pruned():
     X, y, _ = small(0)
     for stranger in (PeerTree(), RandomForestClassifier(), DecisionTreeClassifier, None):
-        with pytest.raises(TypeError, match="cv_prune is of tree estimators of Cartwood"):
+        with pytest.raises(TypeError, match="cv_prune needs a tree estimator of Cartwood"):
             cv_prune(stranger, X, y)
 
 
@@ -324,7 +327,7 @@ def test_what_has_no_risk_says_so():
         cp_table(DecisionTreeClassifier().fit(X, y)).best()
     with pytest.raises(ValueError, match="negative"):
         prune_at(DecisionTreeClassifier().fit(X, y), -0.1)
-    with pytest.raises(ValueError, match="cp must be a number"):
+    with pytest.raises(ValueError, match="cp must be a non-negative number"):
         prune_at(DecisionTreeClassifier().fit(X, y), "0.1")
 
 
@@ -345,5 +348,5 @@ def test_every_tree_is_reported(n_jobs, capsys, monkeypatch):
 
     with pytest.raises(RuntimeError, match="at 1"):
         PrunedTreeRegressor(callback=refuse).fit(X, y)
-    with pytest.raises(TypeError, match="callback=3 must be a function"):
+    with pytest.raises(TypeError, match="callback=3 must be callable"):
         cv_prune(DecisionTreeClassifier(), X, y, callback=3)

@@ -95,7 +95,7 @@ def test_a_row_may_come_in_several_forms():
         with pytest.raises(ValueError, match=f"one row, but x is {none}"):
             explain_path(model, none)
     for none in (-1, 2.5, None):
-        with pytest.raises(ValueError, match=f"whole number from 0 on, not {none}"):
+        with pytest.raises(ValueError, match=f"non-negative whole number, but is {none}"):
             summary(model, none)
 
 
@@ -151,12 +151,12 @@ def test_surrogates_in_words():
         path = explain_path(model, row)
         assert path.leaf == model.apply(row)[0]
         for step in path.steps:
-            if "in its place" in step.condition:
-                said = step.condition.partition("in its place ")[2]
+            if "surrogate: " in step.condition:
+                said = step.condition.partition("surrogate: ")[2]
                 assert np.asarray(rows_that_fulfil(row, [said])).all()
                 n_by_surrogate += 1
             elif "missing" in step.condition:
-                assert step.condition.endswith("with the majority")
+                assert step.condition.endswith("the side of most rows")
                 n_by_majority += 1
     assert n_by_surrogate > 20
     assert n_by_majority > 0
@@ -264,15 +264,19 @@ def test_what_is_no_tree_of_ours_is_named():
     }
     for name, function in of_one_tree.items():
         for model in (RandomForestClassifier(3), BaggingClassifier(n_estimators=3)):
-            with pytest.raises(TypeError, match=f"{name} is of one tree, .* has 3; .*estimators_"):
+            with pytest.raises(
+                TypeError, match=f"{name} needs a single tree, .* has 3; .*estimators_"
+            ):
                 function(model.fit(X, y))
         pipeline = make_pipeline(DecisionTreeClassifier()).fit(X, y)
-        with pytest.raises(TypeError, match=f"{name} is of one tree, and Pipeline is.*pipeline.-1"):
+        with pytest.raises(
+            TypeError, match=f"{name} needs a fitted tree, but got Pipeline;.*pipeline.-1"
+        ):
             function(pipeline)
         with pytest.raises(NotFittedError):
             function(DecisionTreeClassifier())
         if name != "explain_path":
-            with pytest.raises(TypeError, match=f"{name} is of trees of Cartwood.*from_sklearn"):
+            with pytest.raises(TypeError, match=f"{name} needs a tree of Cartwood.*from_sklearn"):
                 function(theirs)
     assert len(explain_path(theirs, X[0]).steps) == 1
 
