@@ -190,7 +190,7 @@ def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> No
         if was_given or hasattr(estimator, f"{parameter}_"):
             raise ValueError(
                 f"{name} was fitted with {parameter}=, which scikit-learn's estimators do not "
-                "have. Fit it with class_weight instead, which can say the same for two classes."
+                "have. Fit it with class_weight instead, which expresses the same for two classes."
             )
     if np.any(getattr(estimator, "is_categorical_", False)) and not has_indicators:
         raise ValueError(

@@ -21,9 +21,9 @@ _NOT_OF_TREES = (
     FOREST_CONSTRAINTS.keys() - TREE_PARAMETERS - {"bootstrap", "max_samples", "replace"}
 )
 _UNKNOWN_DRAWS = (
-    "What warm_start=True keeps was fitted on another table than (X, y), or drew its rows in "
-    "another way, so its out-of-bag rows are unknown. Pass the same table, weights and sampling "
-    "parameters, or set warm_start=False."
+    "The estimators kept by warm_start=True were fitted on another table than (X, y), or drew "
+    "their rows in another way, so their out-of-bag rows are unknown. Pass the same table, weights "
+    "and sampling parameters, or set warm_start=False."
 )
 # Types whose text identifies a value, so that its checksum does, too.
 _TELLING = (str, bytes, date, timedelta, Number, np.generic)

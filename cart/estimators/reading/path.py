@@ -113,7 +113,9 @@ def _as_table(x):
     if np.ndim(x) == 0:
         raise ValueError(f"explain_path needs one row, but x is {x!r}.")
     if (n_rows := _num_samples(x)) != 1:
-        raise ValueError(f"explain_path needs one row, but x has {n_rows}; pass them one by one.")
+        raise ValueError(
+            f"explain_path needs one row, but x has {n_rows} rows; pass them one by one."
+        )
     return x
 
 
