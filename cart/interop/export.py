@@ -6,6 +6,7 @@ are written below the splits, if they are asked for.
 """
 
 import functools
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -72,8 +73,9 @@ def _of_our_tree(
         return drawn if out_file is None else _write(drawn, out_file)
 
     if add is not None and draw_ours.__doc__ is not None:
-        end = "    Returns\n    -------"
-        draw_ours.__doc__ = draw_ours.__doc__.replace(end, PARAMETERS + end, 1)
+        described = inspect.cleandoc(draw_ours.__doc__)  # as Python from 3.13 on compiles it
+        end = "Returns\n-------"
+        draw_ours.__doc__ = described.replace(end, PARAMETERS + end, 1)
     return draw_ours
 
 

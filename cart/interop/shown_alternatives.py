@@ -16,12 +16,12 @@ from cart.estimators.reading.words import alternative, number
 from cart.tree.nodes import LEAF
 
 # Documentation of the parameters that our exports have besides scikit-learn's.
-PARAMETERS = """    surrogates : int, default=0
-        How many surrogates of each split to show, the best first, each as the condition for going
-        left. For trees of `cart` that keep some (`surrogates` of the fit).
+PARAMETERS = """surrogates : int, default=0
+    Number of surrogates to show per split, best first, each as the condition for going left. For
+    trees of `cart` that keep some (`surrogates` of the fit).
 
-    competitors : int, default=0
-        How many competitors of each split to show (`competitors` of the fit).
+competitors : int, default=0
+    Number of competitors to show per split (`competitors` of the fit).
 
 """
 _MOST_LEVELS = 10  # default max_depth of scikit-learn's export_text
