@@ -143,10 +143,7 @@ def load(path: str | os.PathLike, mmap: bool = True) -> Any:
     [5.0]
     """
     model = read(path, mmap)
-    require(
-        isinstance(model, SavedState),
-        f"it holds a {type(model).__name__}, which is not an estimator",
-    )
+    require(isinstance(model, SavedState), f"it holds a {type(model).__name__}, not an estimator")
     return model
 
 

@@ -213,10 +213,8 @@ def _check(splits, n_features, is_split, what):
 
 def _check_starts(start, n, end, what):
     is_whole = len(start) == n + 1 and start[0] == 0 and start[-1] == end
-    require(
-        bool(is_whole and np.diff(start).min(initial=0) >= 0),
-        f"the start offsets of {what} do not match",
-    )
+    is_ascending = bool(is_whole and np.diff(start).min(initial=0) >= 0)
+    require(is_ascending, f"the start offsets of {what} do not match")
 
 
 # They are checked by the tree that has them.

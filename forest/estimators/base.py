@@ -477,10 +477,7 @@ def _require_same_outputs(forest, old_trees, target, loss):
     if not old_trees:
         return
     if not np.array_equal(getattr(old_trees[0], "loss_", None), loss):
-        raise ValueError(
-            "loss differs from that of the trees kept by warm_start=True; set loss as it was, or "
-            "warm_start=False."
-        )
+        raise ValueError("The trees kept by warm_start=True have another loss; set it as it was.")
     kept = old_trees[0].tree_
     for what, new, old in (
         ("output(s)", target.n_outputs, kept.n_outputs),
