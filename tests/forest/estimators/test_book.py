@@ -154,7 +154,7 @@ def test_a_warm_start_keeps_its_loss(first, then):
     X, y = table()
     model = RandomForestClassifier(2, loss=first, warm_start=True, random_state=0).fit(X, y)
     shares = model.predict_proba(X)
-    with pytest.raises(ValueError, match="loss differs from that of the trees"):
+    with pytest.raises(ValueError, match="have another loss; set it as it was"):
         model.set_params(n_estimators=4, loss=then).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), shares)
 
