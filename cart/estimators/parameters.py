@@ -151,6 +151,7 @@ class GivenParameters:
 
 @cache
 def _names_of(estimators, constructor):
+    """The names of a class's parameters; if its `__init__` is replaced, they are read again."""
     return super(GivenParameters, estimators)._get_param_names()
 
 

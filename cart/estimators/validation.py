@@ -317,8 +317,8 @@ def refuse_missing(estimator, X):
     if issparse(X):
         if np.isnan(X.data).any():
             raise ValueError(
-                "Input X contains NaN: missing values are taken in dense tables only, as "
-                "X.toarray() is."
+                "Input X contains NaN: missing values are supported in dense tables only; use "
+                "X.toarray()."
             )
         assert_all_finite(X, input_name="X")
     if issparse(X) or not _refuses_missing(estimator):

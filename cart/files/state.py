@@ -247,7 +247,7 @@ class _Summer(_Writer):
 
 @lru_cache(1000)
 def _in_file(dtype):
-    """What a file says of a dtype: how bytes are ordered there."""
+    """The name of a dtype in files, where numbers are little-endian."""
     return dtype.newbyteorder("<").str
 
 

@@ -267,14 +267,19 @@ def _survive(values, axis=None, most=_WHOLE_MAX):
     return (values.astype(np.float32) == values).all(axis)
 
 
+def _first_rows(X):
+    """The first rows of a table, so that its columns can be taken one by one."""
+    if issparse(X):
+        return X.tocsc()[:_ROWS_SEEN]
+    return X.iloc[:_ROWS_SEEN] if hasattr(X, "iloc") else np.asarray(X)[:_ROWS_SEEN]
+
+
 def _share_beyond_rounding(X, j):
-    """Share of the merging neighbours in the first rows of column j that rounding did not split."""
+    """Share of the merging neighbours in column j that rounding did not split."""
     if hasattr(X, "iloc"):
-        column = X.iloc[:_ROWS_SEEN, j].to_numpy(np.float64, na_value=np.nan)
-    elif issparse(X):
-        column = csc_matrix(X)[:_ROWS_SEEN, [j]].toarray()
+        column = _in_doubles(X.iloc[:, j])
     else:
-        column = X[:_ROWS_SEEN, j].astype(np.float64)
+        column = X[:, [j]].toarray() if issparse(X) else X[:, j].astype(np.float64)
     values = np.unique(column)
     merges = np.diff(values.astype(np.float32)) == 0
     apart = np.diff(values)[merges] > _ROUNDING * np.abs(values[1:][merges])
@@ -306,11 +311,11 @@ def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
         return
     is_whole = np.array([kind in _WHOLE for kind in kinds_of(X)])
     limit = np.where(is_whole, 0.0, _SHARE * (n_merged + n_levels))
-    table = X if issparse(X) or hasattr(X, "iloc") else np.asarray(X)
+    rows = _first_rows(X)
     bad = [
         j
         for j in np.flatnonzero(n_merged > limit)
-        if is_whole[j] or n_merged[j] * _share_beyond_rounding(table, j) > limit[j]
+        if is_whole[j] or n_merged[j] * _share_beyond_rounding(rows, j) > limit[j]
     ]
     if len(bad) == 0:
         return
