@@ -5,13 +5,7 @@ import numpy as np
 from cart.growth.competitors import CompetitorFinder, Judged
 from cart.growth.general import make_records
 from cart.growth.routing import BySurrogates, Learned
-from cart.growth.surrogates import (
-    BY_MAJORITY,
-    BY_SURROGATES,
-    BY_TREE,
-    Followed,
-    SurrogateFinder,
-)
+from cart.growth.surrogates import BY_MAJORITY, BY_SURROGATES, BY_TREE, Followed, SurrogateFinder
 from cart.primitives.sort_keys import RECORD
 from cart.splitting.agreement import Ranking
 from cart.splitting.known_rows import OF_KNOWN_ROWS

@@ -49,8 +49,4 @@ CLASSIFICATION = {
     "twoing": Twoing,
     "ordered_twoing": OrderedTwoing,
 }
-REGRESSION = {
-    "squared_error": SquaredError,
-    "absolute_error": AbsoluteError,
-    "poisson": Poisson,
-}
+REGRESSION = {"squared_error": SquaredError, "absolute_error": AbsoluteError, "poisson": Poisson}

@@ -331,5 +331,5 @@ def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
         )
     warn_user(
         f"Distinct values of X become equal in {precision} precision; columns (merged of "
-        f"distinct values): {listed}{more}. {remedy}",
+        f"distinct values): {listed}{more}. {remedy}"
     )

@@ -9,13 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import (
-    NO_CUT,
-    FastPath,
-    tree_at,
-    write_leaf,
-    write_way_of_missing,
-)
+from cart.fast_paths.base import NO_CUT, FastPath, tree_at, write_leaf, write_way_of_missing
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.class_rows import ClassRows, ClassScratch, copy_near
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts

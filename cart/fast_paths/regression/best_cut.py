@@ -15,11 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import is_cut
-from cart.fast_paths.regression.cut_score import (
-    search_lanes,
-    settled_score,
-    sum_lane_from_right,
-)
+from cart.fast_paths.regression.cut_score import search_lanes, settled_score, sum_lane_from_right
 from cart.fast_paths.regression.sorted_rows import N_PLACES, code_at
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes

@@ -20,13 +20,7 @@ import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut
 from cart.fast_paths.cache_copies import LEAST_SHARE, create_cache_copies
-from cart.fast_paths.drawn_cuts import (
-    DrawnCuts,
-    begin_cuts,
-    draw_cut,
-    drawn_cut,
-    find_sides,
-)
+from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut, find_sides
 from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
@@ -37,13 +31,7 @@ from cart.fast_paths.regression.cut_score import (
     sum_children,
     take_row,
 )
-from cart.fast_paths.regression.node_sums import (
-    FEW,
-    TOTAL,
-    MeanChildren,
-    exchange,
-    exchange_few,
-)
+from cart.fast_paths.regression.node_sums import FEW, TOTAL, MeanChildren, exchange, exchange_few
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,

@@ -25,13 +25,7 @@ from cart.fast_paths.base import (
 )
 from cart.fast_paths.regression import class_weights, several_means
 from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
-from cart.fast_paths.regression.node_sums import (
-    LOWER,
-    REST,
-    TOTAL,
-    UPPER,
-    SwapScratch,
-)
+from cart.fast_paths.regression.node_sums import LOWER, REST, TOTAL, UPPER, SwapScratch
 from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_max
 from cart.growth.frontier import with_weight
 from cart.growth.node_step import child_bounds

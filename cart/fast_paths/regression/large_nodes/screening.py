@@ -41,11 +41,7 @@ class Screen(NamedTuple):
     @classmethod
     def create(cls, n_rows):
         n_blocks = n_rows // _BLOCK + 1
-        return cls(
-            *(np.empty(n_blocks + 1) for _ in range(3)),
-            np.empty(4, np.int64),
-            np.empty(2),
-        )
+        return cls(*(np.empty(n_blocks + 1) for _ in range(3)), np.empty(4, np.int64), np.empty(2))
 
 
 @inline_kernel

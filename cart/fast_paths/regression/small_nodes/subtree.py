@@ -8,13 +8,7 @@ Samples are kept in scikit-learn's order, as in large nodes, but as numbers with
 
 import numpy as np
 
-from cart.fast_paths.base import (
-    MISSING_RIGHT,
-    NO_CUT,
-    NONE_MISSING,
-    cut_between,
-    may_be_split,
-)
+from cart.fast_paths.base import MISSING_RIGHT, NO_CUT, NONE_MISSING, cut_between, may_be_split
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     halves_of,
