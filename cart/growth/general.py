@@ -123,17 +123,10 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
     if origin is not None:
         limits = limits._replace(max_depth=limits.max_depth - origin.depth)
     way = GeneralWay(
-        plan.splitter,
-        workspace.criterion,
-        workspace.node,
-        workspace.draw,
-        workspace.table,
-        TreeRows(records, samples, total_weight, keep_order),
-        workspace.inherited,
-        workspace.stack,
-        limits,
-        route,
-    )
+        plan.splitter, workspace.criterion, workspace.node, workspace.draw, workspace.table,
+        TreeRows(records, samples, total_weight, keep_order), workspace.inherited, workspace.stack,
+        limits, route,
+    )  # fmt: skip
     candidates, nodes = workspace.candidates, workspace.nodes
     n_nodes = _grow(way, nodes, candidates, seed, origin is not None)
     if limits.max_leaf_nodes < 0:

@@ -106,17 +106,11 @@ def make_plan(params, criterion, splitter, n_samples, n_features, n_outputs, n_v
         monotonic=_resolve_monotonic(params.monotonic_cst, n_features, n_outputs, n_values),
     )
     return Plan(
-        criterion,
-        SPLITTERS[splitter],
-        limits,
-        float(params.min_weight_fraction_leaf),
-        float(params.ccp_alpha),
-        n_outputs,
-        n_values,
-        _resolve_names(params, n_features),
+        criterion, SPLITTERS[splitter], limits, float(params.min_weight_fraction_leaf),
+        float(params.ccp_alpha), n_outputs, n_values, _resolve_names(params, n_features),
         getattr(params, "max_bins", None) is not None,
         _resolve_alternatives(params, limits.max_features, n_features),
-    )
+    )  # fmt: skip
 
 
 def resolve_max_features(max_features, n_features):

@@ -72,14 +72,10 @@ class Ranking(NamedTuple):
     def create(cls, k, n_categories):
         """Room for k surrogates, of features with up to `n_categories`."""
         return cls(
-            *(np.empty(k, np.int64) for _ in range(4)),
-            *(np.empty(k, np.uint32) for _ in range(2)),
-            np.empty(k, np.uint8),
-            np.empty((k, n_categories), np.uint32),
-            np.empty(k, np.int64),
-            np.empty(k, np.int64),
-            np.zeros(1, np.int64),
-        )
+            *(np.empty(k, np.int64) for _ in range(4)), *(np.empty(k, np.uint32) for _ in range(2)),
+            np.empty(k, np.uint8), np.empty((k, n_categories), np.uint32), np.empty(k, np.int64),
+            np.empty(k, np.int64), np.zeros(1, np.int64),
+        )  # fmt: skip
 
 
 def units_of(weight):

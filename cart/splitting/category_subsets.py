@@ -208,21 +208,14 @@ class Subsets(NamedTuple):
         one = n_outputs == 1 and n_values <= 2
         n_responses = 1 if one else n_outputs * n_values
         return cls(
-            np.zeros(n_categories, np.int64),
-            np.empty(n_categories),
-            np.empty((n_categories, n_responses)),
-            np.empty(1),
-            np.empty(n_categories, np.uint32),
-            np.empty(n_categories + 1, np.int64),
-            np.empty((n_categories, 1)),
-            np.empty((2, n_categories), np.int64),
-            np.empty((n_responses + 2, n_responses)),
-            np.empty(n_categories, np.uint8),
-            np.zeros(n_nodes + 1, np.int64),
+            np.zeros(n_categories, np.int64), np.empty(n_categories),
+            np.empty((n_categories, n_responses)), np.empty(1), np.empty(n_categories, np.uint32),
+            np.empty(n_categories + 1, np.int64), np.empty((n_categories, 1)),
+            np.empty((2, n_categories), np.int64), np.empty((n_responses + 2, n_responses)),
+            np.empty(n_categories, np.uint8), np.zeros(n_nodes + 1, np.int64),
             np.empty(n_samples * int(n_samples).bit_length() // 2 + 1, np.uint32),
-            np.empty(n_nodes, np.uint8),
-            np.zeros(2, np.int64),
-        )
+            np.empty(n_nodes, np.uint8), np.zeros(2, np.int64),
+        )  # fmt: skip
 
 
 @kernel

@@ -38,16 +38,11 @@ class AbsoluteError(NamedTuple):
     @classmethod
     def create(cls, n_outputs, n_values, n_samples):
         return cls(
-            np.zeros(n_outputs),
-            np.zeros(1),
-            np.zeros(1, np.int64),
-            *np.empty((4, n_samples)),
-            np.empty((n_outputs, n_samples), np.int64),
-            *np.empty((2, n_outputs, n_samples + 1)),
-            np.empty(n_samples, np.int64),
-            np.empty((2, n_samples), np.int64),
+            np.zeros(n_outputs), np.zeros(1), np.zeros(1, np.int64), *np.empty((4, n_samples)),
+            np.empty((n_outputs, n_samples), np.int64), *np.empty((2, n_outputs, n_samples + 1)),
+            np.empty(n_samples, np.int64), np.empty((2, n_samples), np.int64),
             np.empty((2, n_samples + 1)),
-        )
+        )  # fmt: skip
 
     def load(self, records, keys, n, keep_order):
         self.weight[0] = 0.0

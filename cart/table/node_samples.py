@@ -44,14 +44,10 @@ class NodeSamples(NamedTuple):
     @classmethod
     def create(cls, n, n_outputs):
         return cls(
-            np.empty((n, 1 + n_outputs)),
-            np.empty(n, np.uint32),
-            np.empty(n, np.uint32),
+            np.empty((n, 1 + n_outputs)), np.empty(n, np.uint32), np.empty(n, np.uint32),
+            np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(N_COUNTS, np.int32),
             np.empty(n, np.uint64),
-            np.empty(n, np.uint64),
-            np.empty(N_COUNTS, np.int32),
-            np.empty(n, np.uint64),
-        )
+        )  # fmt: skip
 
 
 class Listed(NamedTuple):

@@ -28,16 +28,11 @@ class Nodes(NamedTuple):
     @classmethod
     def create(cls, capacity, n_outputs, n_values):
         return cls(
-            np.empty(capacity, np.int32),
-            np.empty(capacity, np.int32),
-            np.empty(capacity, np.int32),
-            np.empty(capacity),
-            np.empty(capacity),
-            np.empty(capacity, np.int32),
-            np.empty(capacity),
-            np.empty(capacity, np.uint8),
+            np.empty(capacity, np.int32), np.empty(capacity, np.int32),
+            np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity),
+            np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity, np.uint8),
             np.empty((capacity, n_outputs, n_values)),
-        )
+        )  # fmt: skip
 
     @property
     def splits(self):
@@ -89,28 +84,21 @@ class Grown(NamedTuple):
     @classmethod
     def create(cls, capacity, n_outputs, n_values, has_missing=False):
         return cls(
-            np.empty(capacity, np.int32),
-            np.empty(capacity),
-            np.empty(capacity),
-            np.empty(capacity, np.int32),
-            np.empty(capacity),
+            np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity),
+            np.empty(capacity, np.int32), np.empty(capacity),
             np.empty(capacity if has_missing else 0, np.uint8),
             np.empty((capacity, n_outputs, n_values)),
-        )
+        )  # fmt: skip
 
 
 @inline_kernel
 def from_node(grown, first):
     """The part of the arrays from node `first` on."""
     return Grown(
-        grown.feature[first:],
-        grown.threshold[first:],
-        grown.impurity[first:],
-        grown.n_node_samples[first:],
-        grown.weighted_n_node_samples[first:],
-        grown.missing_go_to_left[first:],
-        grown.value[first:],
-    )
+        grown.feature[first:], grown.threshold[first:], grown.impurity[first:],
+        grown.n_node_samples[first:], grown.weighted_n_node_samples[first:],
+        grown.missing_go_to_left[first:], grown.value[first:],
+    )  # fmt: skip
 
 
 def nodes_of(tree):

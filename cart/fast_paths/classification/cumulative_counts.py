@@ -48,19 +48,11 @@ class PrefixCounts(NamedTuple):
         n_powers = n + 1 if n_classes > 2 else 1
         gain = np.empty(n + 1, np.float32)
         return cls(
-            np.empty(n + 1, np.int32),
-            np.empty(n + 1, np.int32),
-            np.empty(n_powers),
-            np.empty(n_powers),
-            np.empty(n_powers),
-            gain,
-            gain.view(np.int32),
-            np.empty(n // BLOCK + 1, np.int32),
-            np.empty(n_classes, np.int64),
-            np.empty(n + 1, np.int64),
-            np.zeros(1, np.int64),
-            np.empty(n + 1, np.uint32),
-        )
+            np.empty(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n_powers),
+            np.empty(n_powers), np.empty(n_powers), gain, gain.view(np.int32),
+            np.empty(n // BLOCK + 1, np.int32), np.empty(n_classes, np.int64),
+            np.empty(n + 1, np.int64), np.zeros(1, np.int64), np.empty(n + 1, np.uint32),
+        )  # fmt: skip
 
 
 class ClassNode(NamedTuple):

@@ -255,17 +255,9 @@ class ClassCountsPath(FastPath):
     def _way(self, weights):
         draw, stack, cuts, tiers, scratch, prefix = self._scratch
         return ClassCountsWay(
-            cuts,
-            self._criterion,
-            self._table,
-            self._layout,
-            tiers,
-            scratch,
-            prefix,
-            draw,
-            stack,
+            cuts, self._criterion, self._table, self._layout, tiers, scratch, prefix, draw, stack,
             self._limits(weights),
-        )
+        )  # fmt: skip
 
     def _grow(self, weights, seeds, first_node, trees):
         grow_trees(self._way(weights), trees, self._candidates, weights, self._y, seeds, first_node)

@@ -287,13 +287,10 @@ class RowsSortedOnDemand(NamedTuple):
         n = table.codes.shape[1]
         return cls(
             *(np.empty(n, np.uint32) for _ in range(3)),
-            np.empty(N_PLACES * (n + _PADDING), np.uint64),
-            n + _PADDING,
-            np.empty(n, np.uint64),
-            np.empty(N_COUNTS, np.int64),
-            *(np.empty(n + ROOM, np.uint32) for _ in range(2)),
+            np.empty(N_PLACES * (n + _PADDING), np.uint64), n + _PADDING, np.empty(n, np.uint64),
+            np.empty(N_COUNTS, np.int64), *(np.empty(n + ROOM, np.uint32) for _ in range(2)),
             np.empty(N_DIGITS, np.int32),
-        )
+        )  # fmt: skip
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         for i in range(n):

@@ -95,18 +95,9 @@ def begin_growth(growth, first_node, samples, targets, n):
     total_weight = sums[0, WEIGHT]
     push(stack, 0, 0, n, 0, 0, 0, root_impurity(criterion, samples, targets, n, sums[0]))
     return TreeGrowth(
-        criterion,
-        from_node(growth.nodes, first_node),
-        growth.cuts[first_node:],
-        growth.draw,
-        stack,
-        sums,
-        growth.drawn,
-        growth.swap,
-        growth.small,
-        total_weight,
-        growth.y_max,
-    )
+        criterion, from_node(growth.nodes, first_node), growth.cuts[first_node:], growth.draw,
+        stack, sums, growth.drawn, growth.swap, growth.small, total_weight, growth.y_max,
+    )  # fmt: skip
 
 
 @inline_kernel
@@ -115,19 +106,10 @@ def node_at(growth, height):
     stack, sums = growth.stack, growth.sums
     start, end = stack.start[height], stack.end[height]
     return Node(
-        start,
-        end,
-        end - start,
-        stack.tier[height],
-        stack.depth[height],
-        stack.n_constant[height],
-        stack.impurity[height],
-        sums[height, WEIGHT],
-        sums[height, TOTAL],
-        sums[height, REST],
-        Bounds(sums[height, LOWER], sums[height, UPPER]),
-        height,
-    )
+        start, end, end - start, stack.tier[height], stack.depth[height], stack.n_constant[height],
+        stack.impurity[height], sums[height, WEIGHT], sums[height, TOTAL], sums[height, REST],
+        Bounds(sums[height, LOWER], sums[height, UPPER]), height,
+    )  # fmt: skip
 
 
 @inline_kernel
@@ -141,19 +123,10 @@ def node_of(growth, pending):
     """The Node of a PendingNode that `cart.growth.loop` holds itself, not on the stack."""
     sums = growth.sums[pending.row]
     return Node(
-        pending.start,
-        pending.end,
-        pending.end - pending.start,
-        pending.tier,
-        pending.depth,
-        pending.n_constant,
-        pending.impurity,
-        sums[WEIGHT],
-        sums[TOTAL],
-        sums[REST],
-        bounds_at(growth, pending.row),
-        pending.row,
-    )
+        pending.start, pending.end, pending.end - pending.start, pending.tier, pending.depth,
+        pending.n_constant, pending.impurity, sums[WEIGHT], sums[TOTAL], sums[REST],
+        bounds_at(growth, pending.row), pending.row,
+    )  # fmt: skip
 
 
 @inline_kernel

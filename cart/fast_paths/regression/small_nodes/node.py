@@ -71,24 +71,17 @@ class SmallNode(NamedTuple):
         n_blocks = -(-n_columns // N_LANES)
         n_ordered = (1 + has_missing) * n_blocks
         return cls(
-            np.empty(NETWORK_MAX, np.uint32),
-            np.empty(n_rows, np.uint8),
-            np.empty(n_blocks * BLOCK, np.int32),
-            np.full(n_blocks * BLOCK, PADDING, np.int32),
-            np.empty(SMALL_NODE_MAX + 1, np.int64),
-            np.zeros(n_ordered * BLOCK, np.int32),
+            np.empty(NETWORK_MAX, np.uint32), np.empty(n_rows, np.uint8),
+            np.empty(n_blocks * BLOCK, np.int32), np.full(n_blocks * BLOCK, PADDING, np.int32),
+            np.empty(SMALL_NODE_MAX + 1, np.int64), np.zeros(n_ordered * BLOCK, np.int32),
             np.empty(n_ordered * BLOCK, np.float32),
             *(np.empty(n_ordered * N_LANES, np.float32) for _ in range(2)),
-            np.empty(n_ordered * N_LANES, np.int32),
-            np.empty(2 * SMALL_NODE_MAX),
-            np.empty(SMALL_NODE_MAX, np.uint8),
-            np.empty(SMALL_NODE_MAX + 1, np.uint32),
-            np.empty(1, np.int64),
-            np.empty(1),
-            np.empty(2 * n_features, np.int64),
+            np.empty(n_ordered * N_LANES, np.int32), np.empty(2 * SMALL_NODE_MAX),
+            np.empty(SMALL_NODE_MAX, np.uint8), np.empty(SMALL_NODE_MAX + 1, np.uint32),
+            np.empty(1, np.int64), np.empty(1), np.empty(2 * n_features, np.int64),
             min(n_max, MISSING_RANK) if has_missing else n_max,
             n_blocks * N_LANES if has_missing else 0,
-        )
+        )  # fmt: skip
 
 
 @inline_kernel
