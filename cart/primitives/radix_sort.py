@@ -136,7 +136,7 @@ def _sort_many(keys, n, shift, lowest, highest, spare, counts):
 
 @inline_kernel
 def n_bits_of(number):
-    """The number of bits that a uint32 takes, at least 1."""
+    """How many bits an unsigned number below 2**32 takes, at least 1."""
     n_bits = 1
     while n_bits < 32 and number >> np.uint32(n_bits) > 0:
         n_bits += 1

@@ -26,6 +26,7 @@ import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.partition import partition
+from cart.primitives.radix_sort import n_bits_of
 from cart.primitives.sort_keys import N_COUNTS, record_of, row_of, sort_keys
 from cart.table.ranking import MISSING
 
@@ -151,7 +152,7 @@ def order_node(node, codes, gap, keep_order):
     top = np.uint64(highest - lowest)
     if codes.n_missing > 0:
         top += np.uint64(gap)
-    sort_keys(node.keys, n, _n_bits(top), node.counts, node.spare_keys)
+    sort_keys(node.keys, n, n_bits_of(top), node.counts, node.spare_keys)
 
 
 @kernel
@@ -173,21 +174,13 @@ def order_listed(node, listed, codes, zero):
         else:
             node.keys[higher] = key
             higher += 1
-    n_bits = _n_bits(np.uint64(codes.highest - lowest))
+    n_bits = n_bits_of(np.uint64(codes.highest - lowest))
     sort_keys(node.keys, n_lower, n_bits, node.counts, node.spare_keys)
     sort_keys(node.keys[first:], n - first, n_bits, node.counts, node.spare_keys)
     node.keys[n_lower] = np.uint64(zero - lowest) << np.uint64(32)
     node.keys[first - 1] = node.keys[n_lower]
     listed.unlisted[0] = n_lower
     listed.unlisted[1] = first
-
-
-@inline_kernel
-def _n_bits(top):
-    n_bits = 1
-    while (top >> np.uint64(n_bits)) > 0:
-        n_bits += 1
-    return n_bits
 
 
 @kernel

@@ -159,20 +159,11 @@ def exchange_few(sides, samples):
     return first + np.int64((left_ones >> np.uint64(at)) & np.uint64(1))
 
 
-class _RowSides(NamedTuple):
-    """Where rows go (see `cart.primitives.partition`)."""
-
-    is_left: np.ndarray
-
-    def goes_left(self, i, item):
-        return self.is_left[item]
-
-
 @inline_kernel
 def divide_in_order(samples, start, end, is_left, spare):
     """Divide samples[start:end], keeping the order on each side."""
     mine = samples[start:end]
-    partition(_RowSides(is_left), mine, end - start, mine, spare)
+    partition(_Marked(is_left), mine, end - start, mine, spare)
 
 
 @inline_kernel

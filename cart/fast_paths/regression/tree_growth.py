@@ -27,7 +27,7 @@ from cart.fast_paths.regression import class_weights, several_means
 from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
 from cart.fast_paths.regression.node_sums import LOWER, REST, TOTAL, UPPER, SwapScratch
 from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_max
-from cart.growth.frontier import with_weight
+from cart.growth.frontier import pending_at, with_weight
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
@@ -103,13 +103,7 @@ def begin_growth(growth, first_node, samples, targets, n):
 @inline_kernel
 def node_at(growth, height):
     """The pending node at this height of the stack."""
-    stack, sums = growth.stack, growth.sums
-    start, end = stack.start[height], stack.end[height]
-    return Node(
-        start, end, end - start, stack.tier[height], stack.depth[height], stack.n_constant[height],
-        stack.impurity[height], sums[height, WEIGHT], sums[height, TOTAL], sums[height, REST],
-        Bounds(sums[height, LOWER], sums[height, UPPER]), height,
-    )  # fmt: skip
+    return node_of(growth, pending_at(growth.stack, height))
 
 
 @inline_kernel
@@ -120,7 +114,7 @@ def bounds_at(growth, row):
 
 @inline_kernel
 def node_of(growth, pending):
-    """The Node of a PendingNode that `cart.growth.loop` holds itself, not on the stack."""
+    """The Node of a PendingNode, which need not be on the stack."""
     sums = growth.sums[pending.row]
     return Node(
         pending.start, pending.end, pending.end - pending.start, pending.tier, pending.depth,
