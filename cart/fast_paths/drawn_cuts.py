@@ -1,6 +1,7 @@
-"""Random cuts of nodes of few rows: thresholds are drawn one by one, all else is vectorized.
+"""Random cuts: one threshold a feature, drawn between the lowest and the highest value of a node.
 
-Ranges and sides of many columns are found at once, a column in each lane of a vector:
+In nodes of few rows, thresholds are drawn one by one, but all else is vectorized. Ranges and sides
+of many columns are found at once, a column in each lane of a vector:
 
     rows across  0 [ 4 1 7 . ]     codes of a row side by side (see `cart.fast_paths.near_rows`)
                  1 [ 2 5 7 . ]
@@ -9,22 +10,24 @@ Ranges and sides of many columns are found at once, a column in each lane of a v
     threshold      [ 3 4 . . ]     drawn feature after feature
     sides          [ 1 0 . . ]     a bit for each row: does it go left?
 
-Tables are float tables (`cart.table.float_table`): codes across are ordinals of the values.
+These tables are float tables (`cart.table.float_table`): codes across are ordinals of the values.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING, Cut, has_missing
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut, has_missing
 from cart.fast_paths.near_rows import HALF, SIGN, WIDTH, load_across, n_blocks
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.float_order import TOP
+from cart.splitting.category_subsets import draw_places
 from cart.splitting.feature_draw import random_between, random_side
 from cart.table.distinct_values import FEATURE_THRESHOLD
+from cart.table.node_samples import known_range
 from cart.table.ranking import MISSING
-from cart.table.table import code_up_to
+from cart.table.table import code_up_to, same_value, value_of
 
 _CONSTANT, _VARIES, _HAS_MISSING = 0, 1, 2
 _MISSING = int(TOP)
@@ -167,3 +170,41 @@ def drawn_cut(cuts, feature, column, right_code, score):
         missing = MISSING_LEFT if step else MISSING_RIGHT
     left_code = np.int64(np.uint32(cuts.last[column] - step) ^ SIGN)
     return Cut(feature, left_code, right_code, score, missing, cuts.threshold[column])
+
+
+@inline_kernel
+def draw_among(table, draw, feature, codes):
+    """Draw a cut of a feature among the codes of a node; categories are replaced by places.
+
+    Returns the Cut without its score, NO_CUT if the feature is constant, and how many categories
+    the node has.
+    """
+    column, cut = table.columns[feature], NO_CUT
+    lowest, highest, n_missing = _range_of(codes)
+    n_present = draw_places(table, column, codes, draw, feature)
+    if n_present > 0:
+        lowest, highest = np.uint32(0), np.uint32(n_present > 1)
+    varies = n_missing > 0 or not same_value(table, column, lowest, highest)
+    if lowest != MISSING and varies:
+        low, high = value_of(table, column, lowest), value_of(table, column, highest)
+        threshold = low if n_present > 0 else random_between(draw, feature, low, high)
+        goes = NONE_MISSING
+        if n_missing > 0:
+            goes = MISSING_LEFT if random_side(draw, feature, 0) else MISSING_RIGHT
+        if not threshold < high:  # rounded up to `high`, or high - low is infinite
+            threshold = low
+        left_code = np.int64(code_up_to(table, column, lowest, highest, threshold))
+        cut = Cut(feature, left_code, 0, -np.inf, goes, threshold)
+    return cut, n_present
+
+
+@inline_kernel
+def _range_of(codes):
+    """As `known_range`, in a vectorized pass unless some code is MISSING, the highest of all."""
+    lowest, highest = MISSING, np.uint32(0)
+    for i in range(codes.shape[0]):
+        lowest = min(lowest, codes[i])
+        highest = max(highest, codes[i])
+    if highest != MISSING:
+        return lowest, highest, np.int64(0)
+    return known_range(codes, codes.shape[0])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut
+from cart.fast_paths.base import MISSING_LEFT, NO_CUT, Cut
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import keeps_direction
 from cart.fast_paths.classification.class_rows import copy_columns
@@ -33,7 +33,7 @@ from cart.fast_paths.classification.packed_rows import (
     write_quarters,
 )
 from cart.fast_paths.classification.path import ClassCountsPath, total_weight
-from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut
+from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_among, draw_cut, drawn_cut
 from cart.fast_paths.near_rows import (
     HALF,
     SIGN,
@@ -47,13 +47,10 @@ from cart.fast_paths.near_rows import (
 from cart.jit.decorators import inline_kernel, like
 from cart.jit.simd import on_lanes
 from cart.primitives.gather import EXPECTED_MAX, expect, gather
-from cart.splitting.category_subsets import draw_places, keep_subset
-from cart.splitting.feature_draw import likely_next, random_between, random_side
+from cart.splitting.category_subsets import keep_subset
+from cart.splitting.feature_draw import likely_next
 from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
-from cart.table.node_samples import known_range
-from cart.table.ranking import MISSING
-from cart.table.table import code_up_to, same_value, value_of
 
 _CLASSES_MAX = 6
 _AS_WEIGHT = -1  # instead of a number of rows: the weight is this number
@@ -193,29 +190,17 @@ def _counts_rows(way):
 def search_cut(way, node, searched, feature, best):
     """Draw a cut of a feature and try it; return whether it is constant, and the better Cut."""
     table, rows, keys = way.table, way.tiers[node.tier], way.scratch.keys
-    column, words = table.columns[feature], rows.words[node.start : node.end]
-    lowest, highest, n_missing = _gather(_codes_in(rows, column), words, searched.layout, keys)
-    has_missing = n_missing > 0
-    n_present = draw_places(table, column, keys[: words.shape[0]], way.draw, feature)
-    if n_present > 0:
-        lowest, highest = np.uint32(0), np.uint32(n_present > 1)
-    if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
-        return True, best
-    low, high = value_of(table, column, lowest), value_of(table, column, highest)
-    threshold = low if n_present > 0 else random_between(way.draw, feature, low, high)
-    goes = NONE_MISSING
-    if has_missing:
-        goes = MISSING_LEFT if random_side(way.draw, feature, 0) else MISSING_RIGHT
-    if not threshold < high:  # rounded up to `high`, or high - low is infinite
-        threshold = low
-    if not is_open(best):
-        return False, best
-    left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    n_left = _count_left(searched, keys, words, left_code, goes == MISSING_LEFT)
+    words = rows.words[node.start : node.end]
+    gather_codes(_codes_in(rows, table.columns[feature]), words, searched.layout, keys)
+    cut, n_present = draw_among(table, way.draw, feature, keys[: words.shape[0]])
+    if cut.feature < 0 or not is_open(best):
+        return cut.feature < 0, best
+    goes_left = cut.missing == MISSING_LEFT
+    n_left = _count_left(searched, keys, words, np.uint32(cut.left_code), goes_left)
     score = _score_if_legal(way, node, searched, feature, n_left)
     if score > best.score:
-        keep_subset(table, n_present, np.int64(left_code))
-        best = Cut(feature, np.int64(left_code), 0, score, goes, threshold)
+        keep_subset(table, n_present, cut.left_code)
+        best = Cut(feature, cut.left_code, 0, score, cut.missing, cut.threshold)
     return False, best
 
 
@@ -292,20 +277,6 @@ def _count_on(lanes, drawn, across, words, shift, n, block, *pairs):
 
 
 _count, _count_of_half = on_lanes(WIDTH)(_count_on), on_lanes(HALF)(_count_on)
-
-
-@inline_kernel
-def _gather(codes, words, layout, gathered):
-    """Gather the codes of a node; return the lowest and the highest known, and how many are
-    missing."""
-    n, lowest, highest = words.shape[0], MISSING, np.uint32(0)
-    gather_codes(codes, words, layout, gathered)
-    for i in range(n):
-        lowest = min(lowest, gathered[i])
-        highest = max(highest, gathered[i])
-    if highest != MISSING:
-        return lowest, highest, np.int64(0)
-    return known_range(gathered, n)
 
 
 @inline_kernel

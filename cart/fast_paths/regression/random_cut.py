@@ -18,9 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut
+from cart.fast_paths.base import MISSING_LEFT, NO_CUT, Cut
 from cart.fast_paths.cache_copies import LEAST_SHARE, create_cache_copies
-from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut, find_sides
+from cart.fast_paths.drawn_cuts import (
+    DrawnCuts,
+    begin_cuts,
+    draw_among,
+    draw_cut,
+    drawn_cut,
+    find_sides,
+)
 from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
@@ -51,7 +58,6 @@ from cart.primitives.gather import EXPECTED_MAX, expect, take
 from cart.primitives.partition import partition
 from cart.splitting.category_subsets import (
     CategoricalTable,
-    draw_places,
     keep_subset,
     replace_by_sides,
     write_list,
@@ -64,15 +70,10 @@ from cart.splitting.feature_draw import (
     mark_constant,
     mark_searched,
     next_feature,
-    random_between,
-    random_side,
     restart,
 )
 from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
-from cart.table.node_samples import known_range
-from cart.table.ranking import MISSING
-from cart.table.table import code_up_to, same_value, value_of
 
 COPY_BYTES = 2**15, 2**12  # of a column in each cache copy (see `cart.fast_paths.cache_copies`)
 
@@ -142,7 +143,7 @@ class Exchanged(NamedTuple):
         if _has_few(rows, node):
             exchange_few(MarkedSides(np.uint64(way.cuts.sides[column])), samples)
         else:
-            _gather(rows.codes[column], samples, way.gathered)
+            take(rows.codes[column], samples, way.gathered)
             sides = _sides_of(way.gathered, np.uint32(cut.left_code), cut.missing)
             exchange(sides, samples, way.growth.swap)
 
@@ -160,7 +161,7 @@ class Beside(NamedTuple):
     def divide_at(self, way, node, samples, found):
         cut, n = found.cut, samples.shape[0]
         column = way.table.columns[cut.feature]
-        _gather(way.tiers[node.tier].codes[column], samples, way.gathered)
+        take(way.tiers[node.tier].codes[column], samples, way.gathered)
         replace_by_sides(way.table, way.gathered, n, column)
         sides = _sides_of(way.gathered, np.uint32(cut.left_code), cut.missing)
         partition(sides, samples, n, samples, self.room[1])
@@ -273,27 +274,16 @@ def _fill_cache_copy(criterion, rows, start, n, nearer):
 def _search_feature(way, node, samples, feature, best):
     """Draw a cut of a feature and try it; return whether the feature is constant, and the better
     Cut."""
-    table, draw, rows = way.table, way.growth.draw, way.tiers[node.tier]
-    column = table.columns[feature]
-    lowest, highest, has_missing = _gather(rows.codes[column], samples, way.gathered)
-    n_present = draw_places(table, column, way.gathered[: samples.shape[0]], draw, feature)
-    if n_present > 0:
-        lowest, highest = np.uint32(0), np.uint32(n_present > 1)
-    if lowest == MISSING or (not has_missing and same_value(table, column, lowest, highest)):
+    table, codes = way.table, way.gathered[: samples.shape[0]]
+    take(way.tiers[node.tier].codes[table.columns[feature]], samples, codes)
+    cut, n_present = draw_among(table, way.growth.draw, feature, codes)
+    if cut.feature < 0:
         return True, best
-    low, high = value_of(table, column, lowest), value_of(table, column, highest)
-    threshold = low if n_present > 0 else random_between(draw, feature, low, high)
-    goes = NONE_MISSING
-    if has_missing:
-        goes = MISSING_LEFT if random_side(draw, feature, 0) else MISSING_RIGHT
-    if not threshold < high:  # rounded up to `high`, or high - low is infinite
-        threshold = low
-    left_code = np.uint32(code_up_to(table, column, lowest, highest, threshold))
-    sides = _sides_of(way.gathered, left_code, goes)
+    sides = _sides_of(way.gathered, np.uint32(cut.left_code), cut.missing)
     n_left, score = try_sides(way.division, way, node, samples, feature, sides)
     if score > best.score:
-        keep_subset(table, n_present, np.int64(left_code))
-        best = Cut(feature, np.int64(left_code), n_left, score, goes, threshold)
+        keep_subset(table, n_present, cut.left_code)
+        best = Cut(feature, cut.left_code, n_left, score, cut.missing, cut.threshold)
     return False, best
 
 
@@ -356,21 +346,6 @@ def _score(way, node, samples, feature, n_left):
         return -np.inf
     weight, total, score = score_divided(way.growth.criterion, samples, targets, n_left, sums)
     return score if _is_legal(way, node, feature, weight, total) else -np.inf
-
-
-@inline_kernel
-def _gather(codes, samples, gathered):
-    """Gather the codes of samples; return the lowest and the highest known, and whether any is
-    missing."""
-    n, lowest, highest = samples.shape[0], MISSING, np.uint32(0)
-    take(codes, samples, gathered)
-    for i in range(n):
-        lowest = min(lowest, gathered[i])
-        highest = max(highest, gathered[i])
-    if highest != MISSING:
-        return lowest, highest, False
-    lowest, highest, _ = known_range(gathered, n)
-    return lowest, highest, True
 
 
 @inline_kernel
