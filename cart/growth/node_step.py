@@ -35,11 +35,9 @@ class Inherited(NamedTuple):
     @classmethod
     def create(cls, capacity):
         return cls(
-            np.empty(capacity, np.int64),
-            np.empty(capacity, np.uint8),
+            np.empty(capacity, np.int64), np.empty(capacity, np.uint8), np.empty(capacity),
             np.empty(capacity),
-            np.empty(capacity),
-        )
+        )  # fmt: skip
 
 
 class TreeRows(NamedTuple):

@@ -62,11 +62,9 @@ class Listed(NamedTuple):
     @classmethod
     def create(cls, n, n_rows):
         return cls(
+            np.empty(n, np.uint32), np.zeros(2, np.int64), np.empty(n_rows, np.int64),
             np.empty(n, np.uint32),
-            np.zeros(2, np.int64),
-            np.empty(n_rows, np.int64),
-            np.empty(n, np.uint32),
-        )
+        )  # fmt: skip
 
 
 class FeatureCodes(NamedTuple):

@@ -437,8 +437,7 @@ class BaseBagging(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base = get_tags(self._base()).input_tags
-        tags.input_tags.sparse = base.sparse
-        tags.input_tags.allow_nan = base.allow_nan
+        tags.input_tags.sparse, tags.input_tags.allow_nan = base.sparse, base.allow_nan
         return tags
 
     # Subclasses also have `_shape`, the shape (n_outputs, n_values) of an estimator's output on one

@@ -212,7 +212,8 @@ class BaseForest(
             _require_same_outputs(self, old_trees, target, getattr(draft, "loss_", None))
             draft._n_samples = X.shape[0]
             draft._weigh_rows(prepared, draws_as_likely(draft, groups, in_bag))
-            if draft._needs_rows(target) and not issparse(X):
+            needs_rows = draft._judges_out_of_bag or is_worth_remembering(target)
+            if needs_rows and not issparse(X):
                 X = X.astype(precision_of(draft), copy=False)
                 prepared = prepared._replace(X=X)
             bootstrap = plan_bootstrap(draft, target.codes, draft._row_weight, groups, in_bag)
@@ -245,10 +246,6 @@ class BaseForest(
             self._row_weight, self._class_factor = prepared.own_weight, prepared.class_factor
         has_factor = prepared.class_factor is not None
         self._own_weight = prepared.own_weight if has_factor else None  # for refits
-
-    def _needs_rows(self, target):
-        """Whether the rows of the training table are still needed once they are encoded."""
-        return self._judges_out_of_bag or is_worth_remembering(target)
 
     @property
     def _judges_out_of_bag(self):

@@ -20,11 +20,6 @@ from forest.sampling.bootstrap import Bootstrap
 _NOT_OF_TREES = (
     FOREST_CONSTRAINTS.keys() - TREE_PARAMETERS - {"bootstrap", "max_samples", "replace"}
 )
-_UNKNOWN_DRAWS = (
-    "The estimators kept by warm_start=True were fitted on another table than (X, y), or drew "
-    "their rows in another way, so their out-of-bag rows are unknown. Pass the same table, weights "
-    "and sampling parameters, or set warm_start=False."
-)
 # Types whose text identifies a value, so that its checksum does, too.
 _TELLING = (str, bytes, date, timedelta, Number, np.generic)
 
@@ -94,7 +89,11 @@ def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) 
 def refuse_unknown_draws(model: BaseEstimator, is_judged: bool) -> None:
     """Raise a ValueError if estimators that a warm start keeps cannot be judged out of bag."""
     if is_judged and not is_of_one_table(model):
-        raise ValueError(_UNKNOWN_DRAWS)
+        raise ValueError(
+            "The estimators kept by warm_start=True were fitted on another table than (X, y), or "
+            "drew their rows in another way, so their out-of-bag rows are unknown. Pass the same "
+            "table, weights and sampling parameters, or set warm_start=False."
+        )
 
 
 def as_numbers(X: Any) -> Any:
@@ -116,11 +115,8 @@ def _as_number(value):
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        return _checksum(value) if isinstance(value, _TELLING) else 0.0
-
-
-def _checksum(value):
-    return float(crc32(str(value).encode(errors="surrogatepass")))
+        text = str(value) if isinstance(value, _TELLING) else ""  # of which the checksum is 0
+        return float(crc32(text.encode(errors="surrogatepass")))
 
 
 def changed_parameters(one: dict, other: dict) -> list[str]:
@@ -129,8 +125,6 @@ def changed_parameters(one: dict, other: dict) -> list[str]:
 
 
 def _is_same(a, b):
-    if a is b:
-        return True
-    if isinstance(a, float) != isinstance(b, float):
-        return False
+    if a is b or isinstance(a, float) != isinstance(b, float):
+        return a is b
     return bool(np.array_equal(np.asarray(a, object), np.asarray(b, object)))

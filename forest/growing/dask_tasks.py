@@ -115,17 +115,14 @@ def _taken(client, futures, ordered):
         except TimeoutError:
             _refuse_to_wait_for_nobody(client)
         except CancelledError as error:
-            raise LostWorkersError(_LOST) from error
+            raise LostWorkersError(
+                "The workers of Dask that held the table were lost, or the client was closed, so "
+                "nothing more can be grown. Try again when there are workers."
+            ) from error
         else:
             for future in done:
                 futures.remove(future)
             yield from results
-
-
-_LOST = (
-    "The workers of Dask that held the table were lost, or the client was closed, so nothing "
-    "more can be grown. Try again when there are workers."
-)
 
 
 def _refuse_to_wait_for_nobody(client):

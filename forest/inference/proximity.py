@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.validation import as_of_now
 from cart.primitives.progress import watched
-from forest.inference.training_rows import is_of_one_table
+from forest.inference.training_rows import require_one_table
 
 PAIRS = ("all", "out_of_bag", "gap")
 _BLOCK_ROWS = 1024  # rows whose proximities are computed at a time
@@ -266,11 +266,8 @@ class _Proximities:
 
     def _require_training_table(self, forest, counts):
         """Raise a ValueError if the leaves do not get as many drawn rows as they had in growth."""
-        if not is_of_one_table(forest):  # with few leaves, counts might agree by chance
-            raise ValueError(
-                f"The {type(forest).__name__} was fitted on several tables, or drew its rows in "
-                f"several ways (warm_start=True); use pairs={PAIRS[0]!r}."
-            )
+        # With few leaves, counts might agree by chance.
+        require_one_table(forest, f"; use pairs={PAIRS[0]!r}.")
         weight = getattr(forest, "_row_weight", getattr(forest, "_sample_weight", None))
         is_grown_on = counts > 0
         if weight is not None:

@@ -80,7 +80,7 @@ def require_table(
 
     Which rows are out of bag is a matter of their positions in it.
     """
-    _require_one_table(forest)
+    require_one_table(forest)
     if is_table_of(forest, X, codes, precision) is False:
         raise ValueError(
             f"(X, y) is not the table that the {type(forest).__name__} was fitted on: values or "
@@ -88,11 +88,14 @@ def require_table(
         )
 
 
-def _require_one_table(forest):
+def require_one_table(
+    forest: BaseEstimator, end: str = ", so it has no single training table."
+) -> None:
+    """Raise a ValueError, with this end, if trees drew their rows from several tables or ways."""
     if not is_of_one_table(forest):
         raise ValueError(
             f"The {type(forest).__name__} was fitted on several tables, or drew its rows in "
-            "several ways (warm_start=True), so it has no single training table."
+            f"several ways (warm_start=True){end}"
         )
 
 
@@ -260,7 +263,7 @@ def keep_leaves(
 
 
 def _list_training_rows(forest, X, y):
-    _require_one_table(forest)
+    require_one_table(forest)
     if X.shape[0] == forest._n_samples and is_table_of(forest, X, y) is False:
         raise ValueError(_ANOTHER_TABLE)
     return list_rows(forest, X, y)

@@ -142,8 +142,7 @@ class RowLists(NamedTuple):
         steps = self.steps.astype(np.int64)
         steps[self.steps == _FAR] = self.far
         walked = np.concatenate(([0], np.cumsum(steps)))
-        sizes = np.diff(self.start)
-        return walked[1:] + np.repeat(self.first - walked[self.start[:-1]], sizes)
+        return walked[1:] + np.repeat(self.first - walked[self.start[:-1]], np.diff(self.start))
 
     @property
     def weight(self):

@@ -139,8 +139,6 @@ def exchange_with(nearest: np.ndarray, rows: np.ndarray, n_samples: int) -> Dono
     sizes = is_donor.sum(axis=1)
     moved = np.flatnonzero(sizes).astype(np.int32)
     return DonorSegments(
-        moved,
-        np.arange(len(moved) + 1),
-        donors[is_donor],
+        moved, np.arange(len(moved) + 1), donors[is_donor],
         np.concatenate(([0], np.cumsum(sizes[moved]))),
-    )
+    )  # fmt: skip

@@ -90,10 +90,8 @@ class Masking:
         return ax
 
     def __repr__(self) -> str:
-        pairs = self.to_frame().head(5)
-        said = ", ".join(
-            f"{pair.stand_in} for {pair.feature} {pair.adj:.2f}" for pair in pairs.itertuples()
-        )
+        pairs = self.to_frame().head(5).itertuples()
+        said = ", ".join(f"{pair.stand_in} for {pair.feature} {pair.adj:.2f}" for pair in pairs)
         return f"<Masking {said or 'none'}>"
 
 

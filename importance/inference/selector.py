@@ -133,8 +133,7 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        theirs = get_tags(self.estimator)
+        theirs = get_tags(self.estimator).input_tags
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = theirs.input_tags.allow_nan
-        tags.input_tags.sparse = theirs.input_tags.sparse
+        tags.input_tags.sparse, tags.input_tags.allow_nan = theirs.sparse, theirs.allow_nan
         return tags

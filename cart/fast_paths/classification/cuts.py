@@ -126,7 +126,7 @@ def is_worth_counting(n, n_codes, n_classes):
     return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
 
 
-class Asked(NamedTuple):
+class CutRules(NamedTuple):
     """Limits on the cuts of a feature, and where its missing values are."""
 
     first: int  # a cut leaves more entries than this on each side
@@ -137,7 +137,7 @@ class Asked(NamedTuple):
 
 
 @inline_kernel
-def _put_in_order(node, scratch, n, span, score, asked, table, column):
+def _put_in_order(node, scratch, n, span, score, rules, table, column):
     """Order the entries that may lie beside the best cut, and write their prefix counts.
 
     `span` has the lowest and the highest code of the keys. Returns the entries and their number.
@@ -145,12 +145,12 @@ def _put_in_order(node, scratch, n, span, score, asked, table, column):
     criterion, running, layout, counts, _ = node
     lowest, highest = span
     keys, spare = scratch.keys, scratch.spare
-    needs_all = asked.first > 0 or asked.has_missing
+    needs_all = rules.first > 0 or rules.has_missing
     if not needs_all and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
-    needs_all |= asked.min_weight > 0.0 or asked.monotony.direction != 0
+    needs_all |= rules.min_weight > 0.0 or rules.monotony.direction != 0
     is_screened = not needs_all and is_worth_screening(criterion, n, counts.shape[0])
     shift = np.uint32(0)
     if is_screened:
@@ -219,21 +219,21 @@ def search_ordered(way, node, searched, feature, codes, best):
     table, scratch, n = way.table, way.scratch, node.end - node.start
     criterion, prefix, layout, counts, weight = searched
     column, span, missing = table.columns[feature], codes.span, codes.missing
-    asked = _what_is_asked(way, node, feature, missing, span[1] == missing)
+    rules = _what_is_asked(way, node, feature, missing, span[1] == missing)
     if codes.is_counted:
         entries = prefix.levels
         n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
     else:
         entries, n_entries = _put_in_order(
-            searched, scratch, n, span, best.score, asked, table, column
+            searched, scratch, n, span, best.score, rules, table, column
         )
-    begin, goes = asked.first, MISSING_RIGHT if asked.has_missing else NONE_MISSING
+    begin, goes = rules.first, MISSING_RIGHT if rules.has_missing else NONE_MISSING
     while True:
-        first, last = begin, n_entries - 1 - asked.first
-        if asked.min_weight > 0.0:
-            first, last = with_enough_weight(prefix, first, last, weight, asked.min_weight)
+        first, last = begin, n_entries - 1 - rules.first
+        if rules.min_weight > 0.0:
+            first, last = with_enough_weight(prefix, first, last, weight, rules.min_weight)
         score, i = choose_cut(
-            searched, entries, first, last, best.score, table, column, asked.monotony
+            searched, entries, first, last, best.score, table, column, rules.monotony
         )
         if i >= 0:
             left_code = np.int64(entries[i] >> layout.low_bits)
@@ -251,7 +251,7 @@ def search_ordered(way, node, searched, feature, codes, best):
 @inline_kernel
 def _what_is_asked(way, node, feature, missing, has_missing):
     first, monotony = way.limits.min_samples_leaf - 1, monotony_of(way, node, feature)
-    return Asked(first, missing, has_missing, way.limits.min_weight_leaf, monotony)
+    return CutRules(first, missing, has_missing, way.limits.min_weight_leaf, monotony)
 
 
 @inline_kernel

@@ -196,14 +196,12 @@ class CategoryMeanPath(SortedPath):
     criteria = (SquaredError, Poisson)
     table_kind = CategoricalTable
     most_outputs = 1
+    _has_small_nodes = False
     _presort_share = 1 / 8  # lower than usual: the only alternative is the general path
 
     @classmethod
     def fits(cls, table, plan):
         return super().fits(table, plan) and cls._presorting_pays(table, plan)
-
-    def _needs_lists(self):
-        return True
 
     def _create_scratch(self):
         n_rows = len(self._y)

@@ -54,11 +54,9 @@ class HistogramScratch(NamedTuple):
     @classmethod
     def create(cls, n, n_codes):
         return cls(
-            np.zeros(2 * n_codes),
-            np.zeros((n_codes >> _WORD_SHIFT) + 1, np.uint64),
-            np.zeros(n_codes, np.int64),
-            np.empty(n, np.uint32),
-        )
+            np.zeros(2 * n_codes), np.zeros((n_codes >> _WORD_SHIFT) + 1, np.uint64),
+            np.zeros(n_codes, np.int64), np.empty(n, np.uint32),
+        )  # fmt: skip
 
 
 class Best(NamedTuple):

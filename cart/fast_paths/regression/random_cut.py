@@ -406,14 +406,12 @@ class RandomMeanPath(MeanPath):
     table_kind: type = FloatTable
     most_outputs = MOST_MEANS
     takes_missing = takes_bounds = takes_leaves = True
+    _has_small_nodes = False
     _grow_trees = staticmethod(_grow_trees)
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
         self._criterion = cuts_of(plan, self._y)
-
-    def _needs_lists(self):
-        return True
 
     def _create_rows(self):
         codes, limits = self._table.codes, self._plan.limits

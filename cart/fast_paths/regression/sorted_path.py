@@ -418,9 +418,10 @@ class SortedPath(MeanPath):
     def takes_narrow(cls, codes, plan):
         return False
 
-    def _needs_lists(self):
+    @property
+    def _has_small_nodes(self):
         limits, fraction = self._plan.limits, self._plan.min_weight_fraction_leaf
-        return limits.is_monotonic or fraction > 0.0
+        return not (limits.is_monotonic or fraction > 0.0)
 
     def _grow_trees(self, table, growth, scratch, *others):
         if self._is_best_first:

@@ -135,11 +135,9 @@ class PresortedRows(NamedTuple):
         n_columns, n_rows = table.codes.shape
         stride = n_rows + _PADDING
         presorted = cls(
-            np.empty((n_columns, n_rows), np.uint32),
-            np.empty(n_columns, np.int64),
-            np.empty(2 * n_columns * stride, np.uint64),
-            stride,
-        )
+            np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, np.int64),
+            np.empty(2 * n_columns * stride, np.uint64), stride,
+        )  # fmt: skip
         counts = np.empty(N_COUNTS, np.int64)
         _sort_rows(table.codes, presorted, *np.empty((2, n_rows), np.uint64), counts)
         return presorted

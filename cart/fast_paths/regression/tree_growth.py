@@ -210,6 +210,7 @@ class MeanPath(FastPath):
     _partial_max = 0  # most rows of a small node if nodes look at some of the features only
     _more_sums = 0  # of a node, besides those that all paths have
     _per_row = 2  # how many numbers are kept of a row
+    _has_small_nodes = True  # whether nodes of few rows may be grown as small ones
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
@@ -242,10 +243,6 @@ class MeanPath(FastPath):
     def _is_whole(self):
         return are_whole(self._y)
 
-    def _needs_lists(self):
-        """Whether no node may be grown as a small one."""
-        return False
-
     def _flags(self, weights, is_whole):
         flags = super()._flags(weights, is_whole)
         is_one = self._plan.n_outputs == 1
@@ -259,7 +256,7 @@ class MeanPath(FastPath):
         n_features, n_rows = len(self._table.columns), len(self._y)
         limits = self._plan.limits
         n_max = small_node_max(limits.max_features, n_features, self._partial_max)
-        n_max = 0 if self._needs_lists() else n_max
+        n_max = n_max if self._has_small_nodes else 0
         return (
             np.empty((self._n_rows_of_stack, UPPER + 1 + self._more_sums)),
             DrawnFeatures.create(n_features),
