@@ -169,6 +169,33 @@ def row(what, found, bar="", reached=None, **figures):
     return {"what": what, "found": found, "bar": bar, "reached": reached, **figures}
 
 
+def coverage_row(what, inside, **figures):
+    """A row on the share of 95 % intervals that cover the truth."""
+    low, high = COVERAGE
+    share = inside.mean()
+    return row(what, f"{share:.1%}", f"{low:.0%} to {high:.0%}", low <= share <= high, **figures)
+
+
+def is_inside(intervals, truth):
+    """Which intervals cover the truth."""
+    return (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+
+
+def inside_mean(parallel, measure, n_tables, *design):
+    """Which intervals of tables cover the mean value over the tables; by table and feature."""
+    found = parallel(delayed(measure)(*design, i) for i in range(n_tables))
+    values, intervals = map(np.array, zip(*found, strict=True))
+    return is_inside(intervals, values.mean(axis=0))
+
+
+def hits_among(model, X, y, rng):
+    """In how many rounds every feature is above all shadows."""
+    rounds, shadow_rounds, _ = measure_with_shadows(
+        model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
+    )
+    return (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
+
+
 def most_false(n_sets):
     """Upper bound on false rejections among n_sets at level ALPHA, one-sided at 99 %."""
     from scipy.stats import binom
@@ -212,11 +239,7 @@ def hits_of(task, i):
     """Hits of every feature on one table without information."""
     rng = stream_of(SELECTION, number_of(task), i)
     X, y = make_null(task, rng)
-    model = fit(task, X, y, seed_of(rng), SELECTION_TREES)
-    rounds, shadow_rounds, _ = measure_with_shadows(
-        model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
-    )
-    return (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
+    return hits_among(fit(task, X, y, seed_of(rng), SELECTION_TREES), X, y, rng)
 
 
 def study_selection(task, n_sets, parallel, quick=False):
@@ -261,21 +284,22 @@ def study_over_data(task, n_sets, parallel, quick=False):
     truth = drawn.mean(axis=0)
     found = parallel(delayed(interval_of)(task, i) for i in range(n_sets))
     values, errors, intervals = map(np.array, zip(*found, strict=True))
-    inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
-    low, high = COVERAGE
-    return [
-        row("95 % intervals that cover", f"{inside.mean():.1%}",
-            f"{low:.0%} to {high:.0%}", low <= inside.mean() <= high,
-            truth=truth, truth_error=drawn.std(axis=0) / np.sqrt(n_forests),
-            deviation=values.std(axis=0), error=errors.mean(axis=0), mean=values.mean(axis=0)),
-        row("by feature", by_feature(inside.mean(axis=0)),
-            coverage=inside.mean(axis=0)),
-    ]  # fmt: skip
+    inside = is_inside(intervals, truth)
+    figures = {
+        "truth": truth, "truth_error": drawn.std(axis=0) / np.sqrt(n_forests),
+        "deviation": values.std(axis=0), "error": errors.mean(axis=0), "mean": values.mean(axis=0),
+    }  # fmt: skip
+    return [coverage_row("95 % intervals that cover", inside, **figures), by_feature_row(inside)]
 
 
-def by_feature(coverage):
-    """Shares in per cent, one per feature."""
-    return ", ".join(f"{share:.1%}" for share in coverage)
+def by_feature(inside):
+    """Shares of intervals that cover the truth in per cent, one per feature."""
+    return ", ".join(f"{share:.1%}" for share in inside.mean(axis=0))
+
+
+def by_feature_row(inside):
+    """A row on these shares."""
+    return row("by feature", by_feature(inside), coverage=inside.mean(axis=0))
 
 
 def tree_intervals_of(task, i, n_forests, n_trees):
@@ -288,7 +312,7 @@ def tree_intervals_of(task, i, n_forests, n_trees):
 
     truth = np.mean([measure(1000).values for _ in range(n_trees // 1000)], axis=0)
     intervals = np.array([measure(TREES).interval(over="over trees") for _ in range(n_forests)])
-    return (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+    return is_inside(intervals, truth)
 
 
 def study_over_trees(task, n_sets, parallel, quick=False):
@@ -299,13 +323,8 @@ def study_over_trees(task, n_sets, parallel, quick=False):
     inside = np.concatenate(
         parallel(delayed(tree_intervals_of)(task, i, n_forests, n_trees) for i in range(n_tables))
     )
-    low, high = COVERAGE
-    return [
-        row(f"95 % intervals that cover, {n_tables} tables",
-            f"{inside.mean():.1%}", f"{low:.0%} to {high:.0%}", low <= inside.mean() <= high),
-        row("by feature", by_feature(inside.mean(axis=0)),
-            coverage=inside.mean(axis=0)),
-    ]  # fmt: skip
+    what = f"95 % intervals that cover, {n_tables} tables"
+    return [coverage_row(what, inside), by_feature_row(inside)]
 
 
 def doubled(task, i, n_trees):
@@ -338,7 +357,7 @@ def study_doubling(task, n_sets, parallel, quick=False):
     ]  # fmt: skip
 
 
-def rows_interval_of(task, i, n, n_trees, is_noise):
+def rows_interval_of(task, n, n_trees, is_noise, i):
     """Value and default interval of every feature of one table."""
     rng = stream_of(ROWS_ONLY, number_of(task), n, n_trees, is_noise, i)
     X, y = make_null(task, rng, n) if is_noise else make_table(task, rng, n)
@@ -351,20 +370,13 @@ def study_rows(task, n_sets, parallel, quick=False):
     rows = []
     for n, n_trees, share in SIZES:
         n_tables = max(4, int(share * n_sets))
-        found = parallel(delayed(rows_interval_of)(task, i, n, n_trees, 0) for i in range(n_tables))
-        values, intervals = map(np.array, zip(*found, strict=True))
-        truth = values.mean(axis=0)
-        inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
-        low, high = COVERAGE
-        rows.append(
-            row(f"{n} rows, {n_trees} trees: {by_feature(inside.mean(axis=0))}; pooled",
-                f"{inside.mean():.1%}", f"{low:.0%} to {high:.0%}",
-                low <= inside.mean() <= high, n_sets=n_tables)
-        )  # fmt: skip
+        inside = inside_mean(parallel, rows_interval_of, n_tables, task, n, n_trees, 0)
+        what = f"{n} rows, {n_trees} trees: {by_feature(inside)}; pooled"
+        rows.append(coverage_row(what, inside, n_sets=n_tables))
     for n_trees in (50, 200, 1000):
         n_tables = 2 if quick else NOISE_SETS
         found = parallel(
-            delayed(rows_interval_of)(task, i, 100, n_trees, 1) for i in range(n_tables)
+            delayed(rows_interval_of)(task, 100, n_trees, 1, i) for i in range(n_tables)
         )
         above = np.mean([intervals[:, 0] > 0.0 for _, intervals in found])
         rows.append(
@@ -374,19 +386,14 @@ def study_rows(task, n_sets, parallel, quick=False):
     return rows
 
 
-def elsewhere_of(design, n, n_trees, i):
-    """Value and default interval of every feature of one table of another design."""
-    rng = stream_of(ELSEWHERE, DESIGNS.index(design), n, n_trees, i)
-    X, y = design.draw(rng, n)
-    found = oob_permutation(fit(design.task, X, y, seed_of(rng), n_trees), X, y)
-    return found.values, found.interval()
-
-
-def refitted_of(design, n, n_trees, i):
-    """Value of every feature of such a table, and its interval over data by refits."""
+def elsewhere_of(design, n, n_trees, by_refits, i):
+    """Values on one table of another design, and their intervals: default or over data."""
     rng = stream_of(ELSEWHERE, DESIGNS.index(design), n, n_trees, i)
     X, y = design.draw(rng, n)
     model = fit(design.task, X, y, seed_of(rng), n_trees)
+    if not by_refits:
+        found = oob_permutation(model, X, y)
+        return found.values, found.interval()
     found = over_data(model, X, y, n_subsamples=SUBSAMPLES, random_state=seed_of(rng))
     return found.values, found.interval(over="over data")
 
@@ -398,10 +405,7 @@ def study_elsewhere(task, n_sets, parallel, quick=False):
         if design.task != task:
             continue
         n_tables = max(4, int(share * n_sets))
-        found = parallel(delayed(elsewhere_of)(design, n, n_trees, i) for i in range(n_tables))
-        values, intervals = map(np.array, zip(*found, strict=True))
-        truth = values.mean(axis=0)
-        inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+        inside = inside_mean(parallel, elsewhere_of, n_tables, design, n, n_trees, False)
         by_each = inside.mean(axis=0)
         rows.append(
             row(f"{design.name}, {n} rows, {n_trees} trees: by feature {by_each.min():.0%} to "
@@ -417,10 +421,7 @@ def study_elsewhere(task, n_sets, parallel, quick=False):
 def _by_refits(design, n, n_trees, n_sets, parallel):
     """A row on the intervals of `over_data`, on the first ones of the same tables."""
     n_tables = max(4, n_sets)
-    found = parallel(delayed(refitted_of)(design, n, n_trees, i) for i in range(n_tables))
-    values, intervals = map(np.array, zip(*found, strict=True))
-    truth = values.mean(axis=0)
-    inside = (intervals[..., 0] <= truth) & (truth <= intervals[..., 1])
+    inside = inside_mean(parallel, elsewhere_of, n_tables, design, n, n_trees, True)
     return row(
         f"{design.name}, {n} rows, {n_trees} trees: pooled, by refits (over_data)",
         f"{inside.mean():.1%}", n_sets=n_tables, coverage=inside.mean(axis=0),
@@ -485,11 +486,7 @@ def beside_of(task, i):
         permutation_test(model, X, y, n_repeats=BESIDE_REPEATS, random_state=seed_of(rng)),
         conditional_test(model, X, y, random_state=seed_of(rng)),
     )
-    rounds, shadow_rounds, _ = measure_with_shadows(
-        model, X, y, None, SELECTION_ROUNDS, seed_of(rng), None, 0, None
-    )
-    hits = (rounds > shadow_rounds.max(axis=1, keepdims=True)).sum(axis=0)
-    return [test.p_values for test in tests], hits
+    return [test.p_values for test in tests], hits_among(model, X, y, rng)
 
 
 def study_beside(task, n_sets, parallel, quick=False):
