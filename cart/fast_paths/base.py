@@ -14,7 +14,7 @@ from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
 from cart.splitting.category_subsets import CategoricalTable
-from cart.splitting.criteria import EPSILON
+from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import Draw
 from cart.splitting.splitter import BestSplitter
 from cart.table.ranking import MISSING

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import inline_kernel
-from cart.splitting.criteria import EPSILON
+from cart.splitting.criterion import EPSILON
 
 
 class PendingNode(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from cart.growth.best_first import next_best, note, note_split
 from cart.growth.frontier import PendingNode, may_split, pending_at, push
 from cart.jit.decorators import dispatch, inline_kernel
-from cart.splitting.criteria import EPSILON
+from cart.splitting.criterion import EPSILON
 
 
 class Children(NamedTuple):

@@ -8,7 +8,7 @@ from cart.growth.frontier import NodeStack, with_weight
 from cart.growth.plan import Limits
 from cart.growth.routing import BySurrogates, Learned, begin_routes, route_missing
 from cart.jit.decorators import inline_kernel
-from cart.splitting import criteria
+from cart.splitting import criterion as protocol
 from cart.splitting.category_subsets import write_list
 from cart.splitting.feature_draw import Draw, key_children, move_key
 from cart.splitting.splitter import (
@@ -85,10 +85,10 @@ class GeneralWay(NamedTuple):
         start, n = pending.start, pending.end - pending.start
         node, rows, criterion = self.node, self.rows, self.criterion
         load_node(node, rows.records, rows.samples, start, n, rows.keep_order)
-        criteria.load(criterion, node.records, node.keys, n, rows.keep_order)
+        protocol.load(criterion, node.records, node.keys, n, rows.keep_order)
         impurity = pending.impurity
         if pending.depth == 0:
-            impurity = criteria.impurity(criterion, node.records, node.keys, n)
+            impurity = protocol.impurity(criterion, node.records, node.keys, n)
         return with_weight(pending, criterion.weight[0], impurity)
 
     def write_leaf(self, tree, this, node):
@@ -114,10 +114,10 @@ class GeneralWay(NamedTuple):
         route_missing(self.route, self.node, cut.split, samples, node.start, n)
         n_left = divide(context, cut.split, cut.last_feature, samples, node.start, n)
         side = cut_at(criterion, self.node, n_left, n)
-        left, right = criteria.children_impurity(
+        left, right = protocol.children_impurity(
             criterion, side, self.node.records, keys, n_left, n
         )
-        value_left, value_right = criteria.side_values(criterion, side)
+        value_left, value_right = protocol.side_values(criterion, side)
         weight_right = node.weight - side.weight
         decrease = (node.weight / self.rows.weight) * (
             node.impurity
@@ -211,7 +211,7 @@ def write_node(way, tree, this, node):
     tree.n_node_samples[this] = node.end - node.start
     tree.weighted_n_node_samples[this] = node.weight
     value = tree.value[this]
-    criteria.write_value(way.criterion, value)
+    protocol.write_value(way.criterion, value)
     if way.limits.is_monotonic:
         bounds = bounds_at(way.inherited, node.row)
         value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)

@@ -12,7 +12,7 @@ import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.sort_keys import record_of
-from cart.splitting import criteria
+from cart.splitting import criterion as protocol
 from cart.table.node_samples import order_node, with_range, without_missing
 from cart.table.ranking import MISSING
 
@@ -36,7 +36,7 @@ def try_known_subsets(context, codes, n_present):
     """As `try_all_subsets`, judged by the samples whose category is known."""
     node, known = context.node, without_missing(codes)
     order_node(node, with_range(codes, 0, n_present - 1), np.uint32(1), False)
-    criteria.load(context.criterion, node.records, node.keys, known.n, False)
+    protocol.load(context.criterion, node.records, node.keys, known.n, False)
     _, best = _best_subset(context, known, n_present, False)
     _place_in_codes(context, codes.n, n_present, best)
 
@@ -56,11 +56,11 @@ def _best_subset(context, codes, n_present, missing_left):
     """The score of the best subset to send left, and the subset, with a bit per category."""
     criterion, node, limits, n = context.criterion, context.node, context.limits, codes.n
     n_known = n - codes.n_missing
-    side = criteria.arrange(criterion, node.records, node.keys, n)
+    side = protocol.arrange(criterion, node.records, node.keys, n)
     n_left = 0
     if missing_left:
         for j in range(n_known, n):
-            side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), 1.0)
+            side = protocol.move(criterion, side, node.records, record_of(node.keys[j]), 1.0)
         n_left = codes.n_missing
     best = 1
     best_score = -np.inf
@@ -70,14 +70,14 @@ def _best_subset(context, codes, n_present, missing_left):
         sign = 1.0 if (subset >> moved) & 1 else -1.0
         j = _first_of(node.keys, n_known, moved)
         while j < n_known and (node.keys[j] >> np.uint64(32)) == moved:
-            side = criteria.move(criterion, side, node.records, record_of(node.keys[j]), sign)
+            side = protocol.move(criterion, side, node.records, record_of(node.keys[j]), sign)
             n_left += 1 if sign > 0.0 else -1
             j += 1
         if min(n_left, n - n_left) < limits.min_samples_leaf:
             continue
         if min(side.weight, criterion.weight[0] - side.weight) < limits.min_weight_leaf:
             continue
-        score = criteria.score(criterion, side)
+        score = protocol.score(criterion, side)
         if score > best_score:
             best_score = score
             best = subset

@@ -1,46 +1,9 @@
-"""The split criteria by the names that users give, and the protocol that they implement."""
+"""The split criteria by the names that users give."""
 
-from cart.splitting.class_criteria import Entropy, Gini, share_times_log
-from cart.splitting.criterion import (
-    EPSILON,
-    advance,
-    arrange,
-    children_impurity,
-    impurity,
-    load,
-    move,
-    needs_all,
-    score,
-    side_values,
-    write_value,
-)
+from cart.splitting.class_criteria import Entropy, Gini
 from cart.splitting.mean_criteria import Poisson, SquaredError
 from cart.splitting.median_criterion import AbsoluteError
 from cart.splitting.twoing import OrderedTwoing, Twoing
-
-__all__ = [
-    "CLASSIFICATION",
-    "EPSILON",
-    "REGRESSION",
-    "AbsoluteError",
-    "Entropy",
-    "Gini",
-    "OrderedTwoing",
-    "Poisson",
-    "SquaredError",
-    "Twoing",
-    "advance",
-    "arrange",
-    "children_impurity",
-    "impurity",
-    "load",
-    "move",
-    "needs_all",
-    "score",
-    "share_times_log",
-    "side_values",
-    "write_value",
-]
 
 CLASSIFICATION = {
     "gini": Gini,

@@ -10,7 +10,7 @@ import numpy as np
 
 from cart.jit.decorators import inline_kernel
 from cart.primitives.sort_keys import code_of
-from cart.splitting import criteria
+from cart.splitting import criterion as protocol
 from cart.splitting.splitter import (
     BestSplitter,
     RandomSplitter,
@@ -31,7 +31,7 @@ def load_known(context, codes):
     """Load the criterion with the samples that have the feature, which come first in the order."""
     node = context.node
     n_known = codes.n - codes.n_missing
-    criteria.load(context.criterion, node.records, node.keys, n_known, context.keep_order)
+    protocol.load(context.criterion, node.records, node.keys, n_known, context.keep_order)
 
 
 @inline_kernel
@@ -39,9 +39,9 @@ def improvement(context, p, n_known):
     """Decrease of impurity x weight at the cut after p samples, and whether the left side weighs at
     least as much as the right; the criterion is loaded with the known samples."""
     criterion, node = context.criterion, context.node
-    whole = criteria.impurity(criterion, node.records, node.keys, n_known)
+    whole = protocol.impurity(criterion, node.records, node.keys, n_known)
     side = cut_at(criterion, node, p, n_known)
-    left, right = criteria.children_impurity(criterion, side, node.records, node.keys, p, n_known)
+    left, right = protocol.children_impurity(criterion, side, node.records, node.keys, p, n_known)
     weight = criterion.weight[0]
     weight_right = weight - side.weight
     gain = weight * whole - side.weight * left - weight_right * right
@@ -77,7 +77,7 @@ class KnownBestSplitter(BestSplitter):
 
     def end_search(self, context, n):
         node = context.node
-        criteria.load(context.criterion, node.records, node.keys, n, context.keep_order)
+        protocol.load(context.criterion, node.records, node.keys, n, context.keep_order)
 
 
 class KnownRandomSplitter(RandomSplitter):

@@ -17,7 +17,7 @@ import numpy as np
 
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of
-from cart.splitting import criteria
+from cart.splitting import criterion as protocol
 from cart.splitting.all_subsets import try_all_subsets, try_known_subsets
 from cart.splitting.category_subsets import (
     EXACT,
@@ -185,7 +185,7 @@ def load_feature(context, feature, samples, start, n):
     """
     table, node = context.table, context.node
     column = table.columns[feature]
-    may_list = not (keeps_order(table) or criteria.needs_all(context.criterion))
+    may_list = not (keeps_order(table) or protocol.needs_all(context.criterion))
     lowest, highest, n_listed = gather(table, column, samples, start, n, node, may_list)
     n_missing = 0
     if highest == MISSING:
@@ -290,7 +290,7 @@ class RandomSplitter(NamedTuple):
         side = cut_at(context.criterion, context.node, p, n)
         if not is_legal(context, side, feature):
             return best
-        score = criteria.score(context.criterion, side)
+        score = protocol.score(context.criterion, side)
         if score > best.score:
             has_missing = codes.n_missing > 0
             best = Split(feature, column, left_code, threshold, has_missing, missing_left, score)
@@ -356,7 +356,7 @@ def is_legal(context, side, feature):
     criterion, limits, bounds = context.criterion, context.limits, context.bounds
     direction = limits.monotonic[feature]
     if direction != 0:
-        left, right = criteria.side_values(criterion, side)
+        left, right = protocol.side_values(criterion, side)
         if (
             min(left, right) < bounds.lower
             or max(left, right) > bounds.upper
@@ -369,8 +369,8 @@ def is_legal(context, side, feature):
 @kernel
 def cut_at(criterion, node, p, n):
     """The Side of the cut after the first p samples in order."""
-    side = criteria.arrange(criterion, node.records, node.keys, n)
-    return criteria.advance(criterion, side, node.records, node.keys, 0, p, n)
+    side = protocol.arrange(criterion, node.records, node.keys, n)
+    return protocol.advance(criterion, side, node.records, node.keys, 0, p, n)
 
 
 @kernel
@@ -388,7 +388,7 @@ def scan_cuts(context, codes, first, last, best_score):
     cut = 0  # how many samples the criterion has on the left
     tie_span = table.tie_span[column]
     is_bound = limits.monotonic[feature] != 0 or limits.min_weight_leaf > 0.0
-    side = criteria.arrange(criterion, records, keys, n)
+    side = protocol.arrange(criterion, records, keys, n)
     last = min(last, n - limits.min_samples_leaf)
     following = next_cut(table, max(first, limits.min_samples_leaf) - 1)
     while following <= last:
@@ -398,11 +398,11 @@ def scan_cuts(context, codes, first, last, best_score):
         high = code_of(keys[p])
         if high - low <= tie_span and same_value(table, column, lowest + low, lowest + high):
             continue
-        side = criteria.advance(criterion, side, records, keys, cut, p, n)
+        side = protocol.advance(criterion, side, records, keys, cut, p, n)
         cut = p
         if is_bound and not is_legal(context, side, feature):
             continue
-        score = criteria.score(criterion, side)
+        score = protocol.score(criterion, side)
         if score > best_score:
             best_score = score
             best = p

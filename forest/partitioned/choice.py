@@ -18,7 +18,8 @@ import numpy as np
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import code_of, record_of
-from cart.splitting import criteria, feature_draw
+from cart.splitting import criterion as protocol
+from cart.splitting import feature_draw
 from cart.splitting.category_subsets import (
     find_places,
     is_categorical,
@@ -137,7 +138,7 @@ def _load_criterion(chooser, own):
     n = write(chooser.kind, own, 0, node, chooser.rows)
     for j in range(n):
         node.keys[j] = np.uint64(j)
-    criteria.load(chooser.context.criterion, node.records, node.keys, n, False)
+    protocol.load(chooser.context.criterion, node.records, node.keys, n, False)
     return n
 
 
@@ -268,13 +269,13 @@ def _write_cut(chooser, feature, cells, best, i, choices):
     if best.missing_left:
         rotate(node, n, n - codes.n_missing)
     side = cut_at(criterion, node, best.p, n)
-    left, right = criteria.children_impurity(criterion, side, node.records, node.keys, best.p, n)
-    impurity = criteria.impurity(criterion, node.records, node.keys, n)
+    left, right = protocol.children_impurity(criterion, side, node.records, node.keys, best.p, n)
+    impurity = protocol.impurity(criterion, node.records, node.keys, n)
     weight = criterion.weight[0]
     decrease = (weight / chooser.total_weight) * (
         impurity - ((weight - side.weight) / weight * right) - (side.weight / weight * left)
     )
-    if decrease + criteria.EPSILON < chooser.limits.min_impurity_decrease:
+    if decrease + protocol.EPSILON < chooser.limits.min_impurity_decrease:
         return
     choices.found[i] = CUT
     choices.feature[i] = feature
@@ -349,4 +350,4 @@ def impurities(chooser, cells, result):
     node, criterion = chooser.context.node, chooser.context.criterion
     for i in range(cells.shape[0]):
         n = _load_criterion(chooser, cells[i])
-        result[i] = criteria.impurity(criterion, node.records, node.keys, n)
+        result[i] = protocol.impurity(criterion, node.records, node.keys, n)

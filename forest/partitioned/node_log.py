@@ -10,7 +10,7 @@ import numpy as np
 
 from cart.growth.plan import Plan
 from cart.splitting.category_subsets import CategoricalTable
-from cart.splitting.criteria import EPSILON
+from cart.splitting.criterion import EPSILON
 from cart.table.table import Table
 from cart.table.thresholds import write_thresholds
 from cart.tree.compact import compress_if_large

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cart.splitting.criteria import EPSILON
+from cart.splitting.criterion import EPSILON
 from importance.core.fitted_forest import FittedForest
 from importance.core.numbers import estimate, significant
 from importance.core.ordering import descending, ranks_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from cart.fast_paths.classification.cumulative_counts import count_left, power
 from cart.jit.decorators import dispatch, inline_kernel, like
-from cart.splitting.criteria import share_times_log
+from cart.splitting.class_criteria import share_times_log
 
 NO_CUT = np.float32(-1.0)
 _SCAN_MAX = 20  # with so many keys or fewer, Gini scores every cut at once

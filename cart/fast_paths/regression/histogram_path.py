@@ -48,7 +48,7 @@ from cart.fast_paths.regression.tree_growth import (
 )
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.float_order import WHOLE_MAX, are_whole
-from cart.splitting.criteria import EPSILON
+from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import restart
 from cart.table.table import same_value
 

@@ -82,7 +82,8 @@ from cart.growth.frontier import NodeStack
 from cart.growth.loop import grow
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, like
-from cart.splitting.criteria import EPSILON, AbsoluteError, Entropy, Gini, Poisson, SquaredError
+from cart.splitting.criteria import AbsoluteError, Entropy, Gini, Poisson, SquaredError
+from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,

@@ -35,7 +35,7 @@ from cart.fast_paths.regression.tree_growth import (
     write_mean,
 )
 from cart.jit.decorators import inline_kernel
-from cart.splitting.criteria import EPSILON
+from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
