@@ -17,7 +17,7 @@ import cart
 from cart.interop.indicators import Indicators
 from cart.interop.versions import warn_if_unchecked
 from cart.table.precision import precision_of
-from cart.tree.nodes import Nodes
+from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.packed_surrogates import goes_by_surrogates
 from cart.tree.tree import Tree
 
@@ -133,6 +133,7 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     Returns
     -------
     estimator of `cart`, with the same parameters and bit for bit the same predictions
+        Nodes that the root no longer reaches, because the tree was pruned by hand, are left out.
 
     Raises
     ------
@@ -147,11 +148,33 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     arrays = (
         np.array(getattr(peer, name), dtype=getattr(form, name).dtype) for name in Nodes._fields
     )
-    ours.tree_, ours._grown_in = Tree(Nodes(*arrays), peer.n_features), "float32"
+    ours.tree_, ours._grown_in = Tree(_reached(Nodes(*arrays)), peer.n_features), "float32"
     if peer.n_outputs > 1:
         ours.tree_._n_classes = np.array(peer.n_classes, np.int64)
     copy_attributes(estimator, ours, _FITTED)
     return ours
+
+
+def _reached(nodes):
+    """The nodes that the root reaches; in scikit-learn a node without a left child is a leaf."""
+    n_nodes, left = len(nodes.feature), nodes.children_left
+    if 2 * np.count_nonzero(left != LEAF) == n_nodes - 1:
+        return nodes  # it was not pruned by hand
+    is_reached, level = np.zeros(n_nodes, bool), np.zeros(1, np.int64)
+    while len(level):
+        is_reached[level] = True
+        split = level[left[level] != LEAF]
+        level = np.concatenate((left[split], nodes.children_right[split]))
+        level = level[(level > 0) & (level < n_nodes)]
+        level = level[~is_reached[level]]  # each once, even in a damaged tree with cycles
+    kept = np.flatnonzero(is_reached)
+    nodes = Nodes(*(array[kept] for array in nodes))
+    is_leaf = nodes.children_left == LEAF
+    for children in (nodes.children_left, nodes.children_right):
+        children[:] = np.where(is_leaf, LEAF, np.searchsorted(kept, children))
+    nodes.feature[is_leaf] = nodes.threshold[is_leaf] = UNDEFINED
+    nodes.missing_go_to_left[is_leaf] = 0
+    return nodes
 
 
 def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType) -> BaseEstimator:

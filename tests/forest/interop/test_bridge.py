@@ -94,6 +94,21 @@ def test_every_array_of_the_tree_goes_over():
         np.testing.assert_array_equal(getattr(tree.tree_, name), getattr(peer, name))
 
 
+@pytest.mark.parametrize("sides", [("left",), ("left", "right")], ids=" and ".join)
+@pytest.mark.parametrize("node", [0, 2, 5])
+def test_a_tree_pruned_by_hand_is_cut_off_there(node, sides):
+    peer = sklearn.tree.DecisionTreeRegressor(max_depth=6, random_state=0).fit(*DIABETES)
+    for side in sides:
+        getattr(peer.tree_, f"children_{side}")[node] = -1
+    ours = from_sklearn(peer)
+    np.testing.assert_array_equal(ours.predict(DIABETES[0]), peer.predict(DIABETES[0]))
+    tree = ours.tree_
+    assert tree.node_count == 2 * tree.n_leaves - 1 < peer.tree_.node_count
+    assert np.all((tree.feature == -2) == (tree.children_left == -1))
+    back = to_sklearn(ours)
+    np.testing.assert_array_equal(back.predict(DIABETES[0]), peer.predict(DIABETES[0]))
+
+
 @pytest.mark.parametrize("params", [{}, {"feature_names": list("abcd"), "decimals": 4}], ids=str)
 def test_export_text_is_scikit_learns(params):
     X, y = IRIS
