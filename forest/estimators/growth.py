@@ -20,7 +20,13 @@ from cart.table.columns import Columns
 from cart.tree.packed import pack
 from forest.estimators.parameters import TREE_PARAMETERS
 from forest.growing.interruption import Interruption
-from forest.growing.stopping import MAX_TREES, Budget, StabilityEstimator, grow_until_stable
+from forest.growing.stopping import (
+    MAX_TREES,
+    MIN_TREES,
+    Budget,
+    StabilityEstimator,
+    grow_until_stable,
+)
 from forest.growing.thread_pool import grow_trees
 from forest.sampling.weights import in_bag_weight
 from forest.voting.out_of_bag import outputs_out_of_bag
@@ -106,6 +112,7 @@ def _grow_as_many(forest, grow, old_trees, interruption):
 
 def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
     """Grow trees until more of them would hardly change the result (n_estimators="auto")."""
+    _require_out_of_bag_rows(forest._bootstrap.of_trees(range(MIN_TREES)))
     X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
     costs = getattr(forest, "loss_", None)
     judge = StabilityEstimator(target.codes, target.n_values, costs)
@@ -140,6 +147,15 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
             f"{what} was stable; see stability_. Fit again with warm_start=True to continue."
         )
     return trees, seeds
+
+
+def _require_out_of_bag_rows(bootstrap):
+    """Raise a ValueError if no draw leaves a row out, as with a single group."""
+    if not any(len(bootstrap.out_of_bag(i)) for i in range(MIN_TREES)):
+        raise ValueError(
+            'n_estimators="auto" judges the trees on out-of-bag rows, but every draw has all rows '
+            "or all groups. Set a number of trees, a smaller max_samples or more groups."
+        )
 
 
 def _without_gaps(forest, trees, n_old):

@@ -67,6 +67,11 @@ def janitza(
      0.01), ...>
     """
     refits = Refits.of(forest, X, y)
+    if forest.n_features_in_ < MIN_NON_POSITIVE:
+        raise ValueError(
+            f"A mirrored null needs at least {MIN_NON_POSITIVE} importances that are not positive, "
+            f"but X has only {forest.n_features_in_} features. Use permutation_test."
+        )
     has_classes = is_classification(forest)
     seeds = seeds_of(random_state, 3)
     one, other = _halve(refits.y, has_classes, np.random.RandomState(seeds[0]))

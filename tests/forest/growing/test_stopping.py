@@ -182,3 +182,18 @@ def test_refusals(friedman):
         RandomForestRegressor("auto").fit(X, y, in_bag=np.ones((3, len(y)), int))
     with pytest.raises(ValueError, match="n_estimators"):
         RandomForestRegressor("many").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "params, given",
+    [
+        ({}, {"groups": ["one"] * 400}),
+        ({"replace": False, "max_samples": 1.0}, {}),
+        ({"replace": False, "max_samples": 2}, {"groups": [0, 1] * 200}),
+    ],
+    ids=["one group", "all rows", "all groups"],
+)
+def test_draws_that_leave_no_row_out_are_refused_before_growth(friedman, params, given):
+    forest = RandomForestRegressor("auto", max_time=0.5, callback=pytest.fail, **params)
+    with pytest.raises(ValueError, match="every draw has all rows or all groups. Set a number"):
+        forest.fit(*friedman, **given)

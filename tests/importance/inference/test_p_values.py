@@ -316,14 +316,14 @@ def test_janitza_fits_each_half_and_asks_the_other():
 def test_janitza_refuses_a_null_that_is_none():
     X, y = classification()
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="needs at least 100 importances that are not positive"):
-        janitza(forest, X, y)
+    with pytest.raises(ValueError, match="at least 100 importances .* X has only 4 features. Use"):
+        janitza(forest, X, y, callback=pytest.fail)  # before any refit
     with pytest.raises(ValueError, match="100 are not positive and 0 are negative"):
         mirrored_null(np.append(np.zeros(100), 1.0))
     with pytest.raises(ValueError, match="99 are not positive"):
         mirrored_null(-np.arange(1, 100))
     assert len(mirrored_null(np.append(np.zeros(99), -1.0))) == 101
-    y = y.astype(object)
+    X, y = np.tile(X, 34), y.astype(object)
     y[0] = "maybe"
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="Class 'maybe' has a single row"):
