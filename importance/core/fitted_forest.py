@@ -136,9 +136,9 @@ def check_forest(
 
 
 def check_training_rows(forest: Any, X: Any) -> FittedForest:
-    """As `check_forest`, for callers without y: the codes are all 0."""
+    """As `check_forest`, without y (the codes are all 0), of rows after the pipeline's steps."""
     _require_bootstrap(forest)
-    X = take_rows(forest, X)
+    X = check_walked_rows(forest, X)
     require_as_many_rows(forest, X)
     fitted = FittedForest(forest, X, np.zeros(X.shape[0]), np.ones(X.shape[0]))
     if not fills_leaves(fitted):
@@ -180,11 +180,16 @@ def check_evaluation_rows(
 
 
 def take_rows(forest: Any, X: Any) -> Any:
-    """Transform rows by the steps of the forest's pipeline, and check them for the forest.
+    """Transform rows by the steps of the forest's pipeline, and check them for the forest."""
+    return check_walked_rows(forest, take_steps(forest, X))
+
+
+def check_walked_rows(forest: Any, X: Any) -> Any:
+    """Check rows after the steps of the forest's pipeline.
 
     Raises ValueError for rows that surrogates send: importances walk trees by their splits only.
     """
-    X = check_rows(forest, take_steps(forest, X))
+    X = check_rows(forest, X)
     refuse_sent_by_surrogates(forest, X)
     return X
 

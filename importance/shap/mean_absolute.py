@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
+from importance.core.adoption import take_steps
 from importance.core.result import Importances, mean_and_error
 from importance.shap.values import EVERYONE, explain, forest_or_tree, trees_out_of_bag
 
@@ -48,6 +49,7 @@ def mean_absolute_shap(
         See `importance.shap_values`.
     """
     forest = forest_or_tree(forest)
+    X = take_steps(forest, X)
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     rows = rows_to_explain(n_samples, max_rows)
     takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE

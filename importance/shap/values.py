@@ -1,6 +1,7 @@
 """SHAP values of a fitted forest or tree: path-dependent, interventional, out of bag."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -84,12 +85,18 @@ def shap_values(
             "interactions=True supports only path-dependent values; leave out background."
         )
     model = forest_or_tree(model)
-    takes = trees_out_of_bag(model, X) if out_of_bag else EVERYONE
-    return explain(model, X, takes, background, interactions, n_jobs, verbose, callback)
+    rows = take_steps(model, X)
+    background = None if background is None else take_steps(model, background)
+    takes = trees_out_of_bag(model, rows) if out_of_bag else EVERYONE
+    found = explain(model, rows, takes, background, interactions, n_jobs, verbose, callback)
+    return replace(found, index=X.index if hasattr(X, "iloc") else None)
 
 
 def trees_out_of_bag(model: Any, X: Any) -> np.ndarray:
-    """For which trees each training row is out of bag, (n_trees, n_samples) bool."""
+    """For which trees each training row is out of bag, (n_trees, n_samples) bool.
+
+    X is the training table after the steps of a pipeline.
+    """
     if hasattr(model, "tree_"):
         raise ValueError("out_of_bag=True needs a forest: a single tree has seen all its rows.")
     fitted = fitted_forest.check_training_rows(model, X)
@@ -106,7 +113,8 @@ def explain(
 ) -> ShapValues:  # fmt: skip
     """SHAP values of rows, each explained by the trees in `takes`, (n_trees, n_samples) bool.
 
-    `model` is an adopted forest or a tree, see `forest_or_tree`; see `shap_values` for the rest.
+    `model` is an adopted forest or a tree, see `forest_or_tree`; X and `background` are rows after
+    the steps of its pipeline; see `shap_values` for the rest.
     """
     found = trees_to_explain(model)
     table = _dense(model, X)
@@ -157,7 +165,7 @@ def trees_to_explain(model: Any) -> list:
 
 def _dense(model: Any, X: Any) -> np.ndarray:
     """Rows as the model takes them, dense and as float64, which represents their values exactly."""
-    X = fitted_forest.take_rows(model, X)
+    X = fitted_forest.check_walked_rows(model, X)
     return (X.toarray() if issparse(X) else X).astype(np.float64)
 
 
@@ -183,11 +191,8 @@ def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
         base = np.concatenate((1.0 - base, base), axis=-1)
     values, pairs = (_of_all(of, n_values, classes, -1.0) for of in (values, pairs))
     base, error = _of_all(base, n_values, classes), _of_all(error, n_values, classes)
-    names, rows = fitted_forest.names_of(model), take_steps(model, X)
-    index = X.index if hasattr(X, "iloc") else None
-    return ShapValues(
-        values, base, error, names, classes, n_trees, rows, pairs, is_out_of_bag, index
-    )
+    names = fitted_forest.names_of(model)
+    return ShapValues(values, base, error, names, classes, n_trees, X, pairs, is_out_of_bag)
 
 
 def _of_all(found, n_values, classes, sign=1.0):

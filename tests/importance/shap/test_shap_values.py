@@ -11,6 +11,8 @@ from sklearn.ensemble import BaggingRegressor as PeerBagging
 from sklearn.ensemble import ExtraTreesRegressor as PeerExtraTrees
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeRegressor as PeerTree
 
 import cart
@@ -382,3 +384,21 @@ def test_more_refusals():
         shap_values(model, X[:, :3])
     with pytest.raises(ValueError, match="interactions=True"):
         shap_values(model, X).main_effects  # noqa: B018
+
+
+@pytest.mark.parametrize("out_of_bag", [False, True])
+def test_the_steps_of_a_pipeline_run_once(out_of_bag):
+    frame, y = load_diabetes(return_X_y=True, as_frame=True)
+    frame = frame.set_axis(frame.index + 7)
+    seen = []
+    steps = FunctionTransformer(lambda X: seen.append(len(X)) or X.to_numpy())
+    model = make_pipeline(steps, forest.RandomForestRegressor(5, random_state=0)).fit(frame, y)
+    seen.clear()
+    background = None if out_of_bag else frame[:9]
+    found = shap_values(model, frame, out_of_bag=out_of_bag, background=background)
+    assert seen == ([442] if out_of_bag else [442, 9])
+    assert found.index.equals(frame.index)
+    np.testing.assert_array_equal(found.data, frame)
+    seen.clear()
+    mean_absolute_shap(model, frame, out_of_bag=out_of_bag)
+    assert seen == [442]
