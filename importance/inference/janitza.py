@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from importance.core.adoption import of_fitted_forest
-from importance.core.fitted_forest import is_classification
+from importance.core.fitted_forest import check_evaluation_rows, is_classification
+from importance.core.held_out_rows import EvaluatedForest
 from importance.core.result import mean_and_error
 from importance.inference.p_values import Significance, false_discovery_p_values, share_as_large
 from importance.inference.refit import Refits, for_each, seeds_of
@@ -79,7 +80,8 @@ def janitza(
     def measure(task):
         seed, fitted, held_out = task
         refit, _, _ = refits.fit(seed, rows=fitted)
-        return judge_held_out(refit, refits.take(held_out), refits.y[held_out], loss)
+        rows = check_evaluation_rows(refit, refits.take(held_out), refits.y[held_out])
+        return judge_held_out(EvaluatedForest(refit, *rows), loss)
 
     tasks = [(seeds[1], one, other), (seeds[2], other, one)]
     parts = for_each(measure, tasks, n_jobs, verbose, callback)

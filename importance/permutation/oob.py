@@ -261,19 +261,18 @@ def held_out_permutation(
     """
     if training is not None and not (isinstance(training, list | tuple) and len(training) == 2):
         raise TypeError(f"training={training!r} must be the training table, (X_train, y_train).")
-    require_held_out(forest, *check_evaluation_rows(forest, X, y), training and tuple(training))
-    return judge_held_out(forest, X, y, loss, n_jobs, verbose, callback)
+    rows = check_evaluation_rows(forest, X, y)
+    require_held_out(forest, *rows, training and tuple(training))
+    return judge_held_out(EvaluatedForest(forest, *rows), loss, n_jobs, verbose, callback)
 
 
 def judge_held_out(
-    forest: Any, X: Any, y: Any, loss: str | None = None, n_jobs: int | None = None,
+    held_out: EvaluatedForest, loss: str | None = None, n_jobs: int | None = None,
     verbose: int = 0, callback: Callable | None = None,
 ) -> Importances:  # fmt: skip
     """`held_out_permutation` for rows already known to be held out."""
-    rows, codes, weight = check_evaluation_rows(forest, X, y)
-    name, make_loss = choose_loss(loss, forest)
-    columns = group_columns(None, forest)
-    held_out = EvaluatedForest(forest, rows, codes, weight)
+    name, make_loss = choose_loss(loss, held_out.forest)
+    columns = group_columns(None, held_out.forest)
     options = Options(n_jobs=n_jobs, verbose=verbose, callback=callback)
     result = evaluate_trees(held_out, make_loss, columns, options)
     return importances_over_trees(

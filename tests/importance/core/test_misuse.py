@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import importance
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
@@ -413,6 +413,16 @@ def test_pipelines_are_the_forest_behind_their_steps():
     with pytest.raises(ValueError, match="not held out"):
         held_out_permutation(pipeline, X, y)
     assert list(mdi(pipeline).feature_names) == ["a", "d"]
+
+
+@pytest.mark.parametrize("function", [unbiased_mdi, oob_permutation, held_out_permutation])
+def test_the_steps_of_a_pipeline_run_once(function):
+    seen = []
+    step = FunctionTransformer(lambda X: seen.append(len(X)) or X)
+    pipeline = make_pipeline(step, RandomForestRegressor(5, random_state=0)).fit(*table())
+    seen.clear()
+    function(pipeline, *table(seed=int(function is held_out_permutation)))
+    assert len(seen) == 1
 
 
 @pytest.mark.parametrize(
