@@ -115,6 +115,14 @@ def take_steps(forest: Any, X: Any) -> Any:
     return X
 
 
+def without_steps(forest: Any, X: Any) -> tuple[Any, Any]:
+    """A copy of an adopted forest without the steps before it, and rows transformed by them."""
+    bare = object.__new__(type(forest))
+    vars(bare).update(vars(forest))
+    vars(bare).pop("_steps_before", None)
+    return bare, take_steps(forest, X)
+
+
 def _require_forest(model):
     name = type(model).__name__
     if not hasattr(model, "fit") or not hasattr(model, "n_estimators"):

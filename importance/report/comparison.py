@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from forest.inference.repeated_rows import doubts_on_repeated_rows
 from importance.core import plots
-from importance.core.adoption import BaggedTrees, of_fitted_forest
+from importance.core.adoption import BaggedTrees, of_fitted_forest, without_steps
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
 from importance.core.numbers import estimates
@@ -277,6 +277,7 @@ def compare(
     ! 1 of 4 features cannot be told from noise by permutation at this sample size (within 2
     standard errors over data of 0): sepal width (cm).
     """
+    forest, X = without_steps(forest, X)
     known = _measures(forest, X, y, loss, max_rows)
     chosen, without = _choose(list(known), measures, without)
     require_threshold("correlated", correlated)
