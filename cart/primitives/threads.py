@@ -4,6 +4,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from itertools import pairwise
+from numbers import Integral
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -29,6 +30,14 @@ def has_room_for(n_threads):
     except MemoryError:
         return False
     return True
+
+
+def require_n_jobs(n_jobs):
+    """Raise a ValueError unless this is a number of threads, as in joblib, or None."""
+    if n_jobs is not None and not isinstance(n_jobs, Integral):
+        raise ValueError(
+            f"n_jobs={n_jobs!r} must be a whole number of threads (-1: one for each core) or None."
+        )
 
 
 def in_threads(work, n_threads, stop):

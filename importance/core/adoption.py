@@ -17,6 +17,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.validation import as_of_now
+from cart.primitives.threads import require_n_jobs
 from cart.primitives.user_warning import warn_user
 from cart.table.precision import precision_of
 from cart.tree.nodes import LEAF, Nodes
@@ -38,6 +39,7 @@ def of_fitted_forest(function: F) -> F:
     @wraps(function)
     def call(forest, *args, **kwargs):
         require_function("callback", kwargs.get("callback"), "print")
+        require_n_jobs(kwargs.get("n_jobs"))
         return function(adopt(forest), *args, **kwargs)
 
     return cast(F, call)

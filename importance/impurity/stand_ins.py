@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import watched
+from cart.primitives.threads import require_n_jobs
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from cart.tree.tree import parents_of
@@ -101,6 +102,7 @@ def surrogate_importance(
     <Importances surrogate_importance, ± over trees: bmi 963,000 ± 28,000, s5 888,000 ± 28,000, bp
      597,000 ± 18,000, s1 551,000 ± 16,000, s3 543,000 ± 17,000, ...>
     """
+    require_n_jobs(n_jobs)
     if on not in ROWS:
         raise ValueError(f"on={on!r} is not known; use one of {ROWS}.")
     if on == "training" and any(table is not None for table in (X, y, sample_weight)):

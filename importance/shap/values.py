@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import ProgressReporter
+from cart.primitives.threads import require_n_jobs
 from importance.core import fitted_forest
 from importance.core.adoption import adopt, take_steps
 from importance.core.docs import with_shared_parameters
@@ -80,6 +81,7 @@ def shap_values(
     """
     require_bool("interactions", interactions)
     require_bool("out_of_bag", out_of_bag)
+    require_n_jobs(n_jobs)
     if interactions and background is not None:
         raise ValueError(
             "interactions=True supports only path-dependent values; leave out background."

@@ -30,7 +30,7 @@ from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import check_table, fitted_at_once
 from cart.growth.plan import make_plan
 from cart.primitives.progress import ProgressReporter
-from cart.primitives.threads import in_parts
+from cart.primitives.threads import in_parts, require_n_jobs
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.precision import precision_of
 from cart.table.thresholds import fill_thresholds
@@ -112,6 +112,7 @@ def cv_prune(
             f"cv_prune needs a tree estimator of Cartwood, but got {tree!r}; pass a "
             "cartwood.DecisionTreeClassifier or DecisionTreeRegressor."
         )
+    require_n_jobs(n_jobs)
     with fitted_at_once(clone(tree)) as draft:
         how = Pruning(cv, rule, cp, random_state, n_jobs, verbose, callback)
         fit_pruned(draft, X, y, sample_weight, how)

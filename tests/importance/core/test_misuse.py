@@ -1,5 +1,6 @@
 """What is not the forest, the table or the rows that an importance is of: caught, or put right."""
 
+import inspect
 import warnings
 from functools import partial
 
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+import cartwood
 import importance
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from forest import (
@@ -379,6 +381,27 @@ def test_several_outputs_are_refused_in_the_same_words(function, kind):
     for call in (lambda: function(model, X, X[:, :2] > 0), lambda: mdi(model)):
         with pytest.raises(TypeError, match=r"multi-output forests are not supported.*2 outputs"):
             call()
+
+
+# ------------------------------------------------------------ threads
+
+WITH_THREADS = [
+    name
+    for name in cartwood.__all__
+    if inspect.isfunction(getattr(cartwood, name))
+    and "n_jobs" in inspect.signature(getattr(cartwood, name)).parameters
+]
+
+
+@pytest.mark.parametrize("n_jobs", ["a", 1.5])
+@pytest.mark.parametrize("name", WITH_THREADS)
+def test_a_number_of_threads_that_is_none_is_named(name, n_jobs):
+    X, y = table(60)
+    kind = DecisionTreeRegressor if name == "cv_prune" else RandomForestRegressor
+    model = kind(random_state=0).fit(X, y)
+    rows = (X,) if name == "shap_values" else (X, y)
+    with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r} must be a whole number of threads"):
+        getattr(cartwood, name)(model, *rows, n_jobs=n_jobs)
 
 
 # ------------------------------------------------------------ pipelines, searches
