@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ from importance.core.fitted_forest import (
     check_forest,
     row_weight_of,
 )
+from importance.core.given import require_count
 from importance.core.held_out_rows import require_held_out
 from importance.core.losses import MakeLoss, of_predictions
 
@@ -305,6 +307,8 @@ def _fold_by_fold(fitted, on):
     is_classifier = fitted.is_classification
     labels = codes.astype(np.int64) if is_classifier else codes
     every = np.arange(len(codes))
+    if isinstance(on, Integral):
+        require_folds("on", on, labels, is_classifier)
     splits = check_cv(on, labels, classifier=is_classifier).split(X, labels)
     folds = [(every[train], every[test]) for train, test in splits]
     _refuse_parted_groups(fitted.forest, folds)
@@ -316,6 +320,17 @@ def _fold_by_fold(fitted, on):
             yield Refit(training, evaluation, out_of_bag=False), test
 
     return Design("cross-validated", fitted, fitted, len(folds), False, refits)
+
+
+def require_folds(name: str, n_folds: int, labels: np.ndarray, is_classifier: bool) -> None:
+    """Raise a ValueError unless there is a row for every fold, or one of the largest class."""
+    require_count(name, n_folds, 2)
+    n_rows = np.bincount(labels).max() if is_classifier else len(labels)
+    if n_folds > n_rows:
+        what = "the largest class has" if is_classifier else "there are"
+        raise ValueError(
+            f"{name}={n_folds} folds need as many rows, but {what} {n_rows}; use fewer folds."
+        )
 
 
 def _refuse_parted_groups(forest, folds):

@@ -19,7 +19,7 @@ from importance.core.given import require_count
 from importance.core.losses import choose_loss, of_predictions
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
-from importance.drop_column.refits import NO_COLUMNS, choose_design
+from importance.drop_column.refits import NO_COLUMNS, choose_design, require_folds
 from importance.inference.p_values import Significance, false_discovery_p_values, holm
 from importance.inference.refit import for_each, seeds_of
 
@@ -138,9 +138,10 @@ def _draw_folds(fitted, cv, random_state):
     """Training rows and test rows, a pair for each fold."""
     from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
 
+    labels = fitted.codes.astype(np.int64) if fitted.is_classification else fitted.codes
+    require_folds("cv", cv, labels, fitted.is_classification)
     kind = StratifiedKFold if fitted.is_classification else KFold
     splitter = kind(cv, shuffle=True, random_state=random_state)
-    labels = fitted.codes.astype(np.int64) if fitted.is_classification else fitted.codes
     return list(splitter.split(labels, labels))
 
 

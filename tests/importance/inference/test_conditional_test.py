@@ -131,14 +131,25 @@ def test_every_kind_of_column_and_rare_classes():
     [
         ({"method": "guess"}, "'guess' is not known"),
         ({"n_draws": 0}, "n_draws=0"),
-        ({"cv": 1}, "n_splits=1"),
-        ({"cv": N + 1}, f"n_splits={N + 1}"),
+        ({"cv": 1}, "cv=1 must be a whole number of at least 2"),
+        ({"cv": 2.5}, "cv=2.5 must be a whole number"),
+        ({"cv": N + 1}, f"cv={N + 1} folds need as many rows, but there are {N}; use fewer folds"),
         ({"loss": "brier"}, "not a loss of regression"),
     ],
 )
 def test_what_cannot_be_is_refused(fitted, options, says):
     with pytest.raises(ValueError, match=says):
         conditional_test(*fitted, **options)
+
+
+def test_folds_beyond_the_largest_class_are_refused():
+    X, y = make_table()[0], np.arange(N) // 3
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    says = "=4 folds need as many rows, but the largest class has 3; use fewer folds"
+    with pytest.raises(ValueError, match=f"^cv{says}"):
+        conditional_test(forest, X, y, cv=4)
+    with pytest.raises(ValueError, match=f"^on{says}"):
+        drop_column(forest, X, y, on=4)
 
 
 def test_sparse_tables_and_other_votes_are_refused(fitted):
