@@ -100,6 +100,8 @@ def check_loss(loss, labels):
                 f"rows {named[0]} and columns {named[1]}."
             )
         loss = loss.loc[labels, labels]
+    else:
+        _refuse_another_order(getattr(loss, "columns", ()), labels)
     numbers = _as_numbers("loss", loss)
     if numbers.shape != (n_classes, n_classes):
         raise ValueError(
@@ -119,6 +121,16 @@ def check_loss(loss, labels):
             "class out."
         )
     return numbers
+
+
+def _refuse_another_order(columns, labels):
+    """Refuse columns that name the classes in another order, of a frame without row names."""
+    named, expected = [str(name) for name in columns], [str(label) for label in labels]
+    if named != expected and sorted(named) == sorted(expected):
+        raise ValueError(
+            f"loss has the columns {named} and no row names, so it is read by position, but "
+            f"classes_ are {labels.tolist()}; put its rows and columns into that order."
+        )
 
 
 def refuse_several_outputs(estimator, n_outputs):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,6 +187,18 @@ def test_priors_and_losses_of_pandas_are_by_their_labels():
         )
         np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
         np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_losses_of_polars_are_refused_in_another_order():
+    """They have no row names, so they are read by position."""
+    X, y = load("iris")
+    for columns, order in ((["0", "1", "2"], "201"), ([*"abc"], "bca")):
+        labels = np.array(columns)[y] if "a" in columns else y
+        loss = polars.DataFrame(dict(zip(columns, np.transpose(LOSS), strict=True)))
+        model = DecisionTreeClassifier(loss=loss).fit(X, labels)
+        np.testing.assert_array_equal(model.loss_, LOSS)
+        with pytest.raises(ValueError, match="no row names, so it is read by position"):
+            model.set_params(loss=loss.select(*order)).fit(X, labels)
 
 
 def test_a_fit_without_losses_forgets_those_before():
