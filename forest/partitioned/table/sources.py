@@ -108,7 +108,19 @@ def _files_of(path):
     return files
 
 
+def _require_format(files, begins, name):
+    """Raise a ValueError unless each file begins as those of a format do."""
+    for path in files:
+        with path.open("rb") as file:
+            if file.read(len(begins)) != begins:
+                raise ValueError(
+                    f"{path} is not {name}. Partitions are read from files of numpy.save (.npy) or "
+                    "in the Parquet format: convert it by numpy.save or DataFrame.to_parquet."
+                )
+
+
 def _pieces_of(files, n_rows):
+    _require_format(files, b"\x93NUMPY", "a file of numpy.save")
     return [
         partial(_read_rows, path, first, first + n_rows)
         for path in files
@@ -125,6 +137,7 @@ def _read_rows(path, first, end):
 
 
 def _row_groups_of(files, of_rows):
+    _require_format(files, b"PAR1", "in the Parquet format")
     try:
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:

@@ -145,6 +145,21 @@ def test_codes_on_disk(tmp_path):
     assert empty_on_disk((3, 0), np.dtype(np.uint8), str(tmp_path)).shape == (3, 0)
 
 
+def test_files_of_another_format(tmp_path):
+    """The other package's error is that of a damaged file, or of pickles."""
+    np.save(tmp_path / "X.npy", X)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "y.npy").write_text("0\n1\n")
+    forest = RandomForestClassifier(**KEYED)
+    for table, target, words in (
+        ("x.csv", "b", r"x\.csv is not in the Parquet format\. Partitions are read from"),
+        ("X.npy", tmp_path / "x.csv", r"x\.csv is not a file of numpy\.save"),
+        ("X.npy", tmp_path / "y.npy", r"y\.npy is not a file of numpy\.save"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            fit(forest, tmp_path / table, target)
+
+
 def test_parquet(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     frame = pd.DataFrame(X, columns=list("abc"))
