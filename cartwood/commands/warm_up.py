@@ -1,5 +1,6 @@
 """`cartwood warm-up`: compile every kind of kernel ahead: trees, forests, importances."""
 
+import os
 import warnings
 from argparse import ArgumentParser, Namespace
 from time import perf_counter
@@ -17,6 +18,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     """Fit, predict and judge small tables of every kind."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        say("nothing to compile: NUMBA_DISABLE_JIT is set, so kernels run as plain Python")
+        return
     begin = perf_counter()
     work = all_work()
     with (

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -186,8 +187,12 @@ def _read_parquet(path):
 
     try:
         return pd.read_parquet(path)
-    except ImportError:  # pandas needs pyarrow for Parquet; polars has its own reader
-        polars = require("polars", "parquet")
+    except NotImplementedError as error:  # pyarrow lacks a type, which polars may have
+        if find_spec("polars") is None:
+            raise UserError(f"cannot read {path}: {error}") from error
+    except ImportError:
+        pass  # pandas needs pyarrow for Parquet; polars has its own reader
+    polars = require("polars", "parquet")
     try:
         frame = polars.read_parquet(path)
     except polars.exceptions.PolarsError as error:

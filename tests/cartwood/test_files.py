@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -98,9 +99,11 @@ def test_columns_that_stay_text(tmp_path):
     assert found["a"].isna().tolist() == [False, True, True]
 
 
-def test_parquet_columns_that_numpy_has_no_type_for(tmp_path):
-    """Decimals and wide integers are numbers, records and arrays their texts."""
+@pytest.mark.parametrize("error", [ImportError, NotImplementedError])
+def test_parquet_columns_that_numpy_has_no_type_for(tmp_path, monkeypatch, error):
+    """Decimals and wide integers are numbers, records and arrays their texts; pyarrow lacks some."""
     polars = pytest.importorskip("polars")
+    monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=error))
     cents = polars.Series(range(6))
     columns = {
         "price": (cents / 4).cast(polars.Decimal(10, 2)), "wide": cents.cast(polars.Int128),

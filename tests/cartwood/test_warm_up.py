@@ -98,8 +98,16 @@ def test_it_says_how_far_it_is(monkeypatch, capsys):
     done = []
     work = [Work(str(i), lambda i=i: done.append(i)) for i in range(3)]
     monkeypatch.setattr(warm_up, "all_work", lambda: work)
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     assert main(["warm-up"]) == 0
     assert done == [0, 1, 2]
     said = capsys.readouterr().err
     assert "compiling 3 kinds of work" in said
     assert "all kernels are ready after" in said
+
+
+def test_without_compilation_there_is_nothing_to_do(monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    monkeypatch.setattr(warm_up, "all_work", pytest.fail)
+    assert main(["warm-up"]) == 0
+    assert "nothing to compile: NUMBA_DISABLE_JIT is set" in capsys.readouterr().err
