@@ -101,7 +101,7 @@ def test_columns_that_stay_text(tmp_path):
 
 @pytest.mark.parametrize("error", [ImportError, NotImplementedError])
 def test_parquet_columns_that_numpy_has_no_type_for(tmp_path, monkeypatch, error):
-    """Decimals and wide integers are numbers, records and arrays their texts; pyarrow lacks some."""
+    """Decimals and wide integers, which pyarrow lacks, are numbers; records and arrays, texts."""
     polars = pytest.importorskip("polars")
     monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=error))
     cents = polars.Series(range(6))
