@@ -316,7 +316,7 @@ def test_janitza_fits_each_half_and_asks_the_other():
 def test_janitza_refuses_a_null_that_is_none():
     X, y = classification()
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="at least 100 importances .* X has only 4 features"):
+    with pytest.raises(ValueError, match=r"at least 100 importances .* X has only 4 features"):
         janitza(forest, X, y, callback=pytest.fail)  # before any refit
     with pytest.raises(ValueError, match="100 are not positive and 0 are negative"):
         mirrored_null(np.append(np.zeros(100), 1.0))

@@ -26,6 +26,7 @@ from importance.report.advice import (
     advise,
     on_misleading,
     on_noise,
+    on_order,
     on_replaceable,
     on_shared_importance,
     on_unknown_loss,
@@ -116,6 +117,27 @@ def test_words_do_not_depend_on_the_unit_of_y(unit):
     kinds = [next(k for k in ("can replace it", "remains open", "order") if k in s) for s in said]
     assert kinds == ["can replace it", "remains open", "order"]
     assert not any(" 0 ± 0 " in s for s in said)
+
+
+@pytest.mark.parametrize(
+    ("values", "errors", "pairs"),
+    [
+        ([1.0, 0.94, 0.3], [0.1, 0.1, 0.1], [[0, 1]]),
+        ([0.94, 0.3, 1.0], [0.1, 0.1, 0.1], []),  # in step: trees do not exchange their order
+        ([0.3, 1.0, 0.94], [0.1, 0.1, 0.1], [[1, 2]]),
+        ([1.0, 0.92, 0.3], [0.1, 0.1, 0.1], []),  # more than half a standard error over trees
+        ([1.0, 0.98, 0.3], [0.1, 0.5, 0.1], []),  # the lower one may be noise
+        ([1.0, 0.98, 0.3], [0.6, 0.1, 0.1], [[0, 1]]),  # the higher one may, but is no lower
+        ([0.98, 1.0, 0.3], [0.1, 0.6, 0.1], [[1, 0]]),
+        ([1.0, 0.95, 0.9], [0.1, 0.1, 0.1], [[0, 1], [1, 2]]),
+        ([9, 8, 7, 6, 5, 4.99], [0.1] * 6, []),  # not of the five leaders
+    ],
+)
+def test_an_order_is_left_to_chance_where_the_lower_counts_and_trees_disagree(values, errors, pairs):
+    said = list(on_order(comparison_of([values, errors])))
+    assert [sentence.features.tolist() for sentence in said] == pairs
+    for (a, b), sentence in zip(pairs, said, strict=True):
+        assert sentence.text.startswith(f"The order of x{a} and x{b} depends on the randomness")
 
 
 def test_a_target_that_trees_take_for_a_constant_is_named():
