@@ -133,7 +133,9 @@ def test_words_do_not_depend_on_the_unit_of_y(unit):
         ([9, 8, 7, 6, 5, 4.99], [0.1] * 6, []),  # not of the five leaders
     ],
 )
-def test_an_order_is_left_to_chance_where_the_lower_counts_and_trees_disagree(values, errors, pairs):
+def test_an_order_is_left_to_chance_where_the_lower_counts_and_trees_disagree(
+    values, errors, pairs
+):
     said = list(on_order(comparison_of([values, errors])))
     assert [sentence.features.tolist() for sentence in said] == pairs
     for (a, b), sentence in zip(pairs, said, strict=True):
