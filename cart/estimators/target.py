@@ -5,6 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from cart.primitives.user_warning import warn_user
+from cart.splitting.criterion import EPSILON
+
 
 class Target(NamedTuple):
     """A training target."""
@@ -20,6 +23,40 @@ class Target(NamedTuple):
     def n_values(self):
         """How many values a leaf holds per output."""
         return 1 if self.labels is None else max(len(labels) for labels in self.labels)
+
+
+def doubt_on_small_target(trees, target):
+    """A sentence on why no tree splits, if the target varies too little to count as impure.
+
+    Parameters
+    ----------
+    trees : iterable of trees, ours or scikit-learn's
+    target : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        Numbers.
+
+    Returns
+    -------
+    str
+        Empty if a tree splits, or if the target is constant up to rounding.
+    """
+    # By Poisson deviance the impurity is infinite if the sum counts as 0.
+    if any(tree.node_count > 1 or EPSILON < tree.impurity[0] < np.inf for tree in trees):
+        return ""
+    with np.errstate(over="ignore", invalid="ignore"):  # huge targets
+        span, is_small = np.ptp(target, axis=0).max(), target.var(axis=0).max() <= EPSILON
+    if not is_small or span <= 1e-12 * np.abs(target).max():
+        return ""
+    return (
+        f"No tree splits, because y varies so little (its values span {span:.1g}): like "
+        f"scikit-learn's, the trees treat an impurity of up to {EPSILON:.1g} as 0. Multiply y by "
+        "a constant."
+    )
+
+
+def warn_of_small_target(trees, target):
+    """Issue `doubt_on_small_target` of a regression target, if any, as a UserWarning."""
+    if target.labels is None and (doubt := doubt_on_small_target(trees, target.codes)):
+        warn_user(doubt)
 
 
 def refuse_missing_target(y, name="y"):

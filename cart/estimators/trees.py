@@ -42,6 +42,7 @@ from cart.estimators.saved_state import (
     check_tree_of,
     storable_estimators,
 )
+from cart.estimators.target import warn_of_small_target
 from cart.estimators.validation import (
     as_of_now,
     check_criterion,
@@ -245,6 +246,7 @@ class BaseDecisionTree(
             table, columns = prepared.encode(draft, X)
             (draft.tree_,) = Grower(table, codes, plan, columns).grow([prepared.weight], [seed])
             fill_thresholds([draft.tree_], table, columns)
+            warn_of_small_target([draft.tree_], prepared.target)
         return self
 
     def _combine_weights(self, weight, y, target):

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from cart.estimators.target import Target
+from cart.estimators.target import Target, warn_of_small_target
 from cart.growth.plan import Plan
 from cart.primitives.progress import ProgressReporter
 from cart.primitives.user_warning import warn_user
@@ -66,6 +66,7 @@ def grow_forest(
     else:
         trees, seeds = _grow_as_many(forest, grow, old_trees, interruption)
         vars(forest).pop("stability_", None)  # of the previous fit
+    warn_of_small_target(filter(None, trees), target)
     grown = (pair for pair in zip(trees, seeds, strict=True) if pair[0])
     return [*old_trees, *(example.holding(*pair) for pair in grown)]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cart.splitting.criterion import EPSILON
+from cart.estimators.target import doubt_on_small_target
 from importance.core.fitted_forest import FittedForest
 from importance.core.numbers import estimate, significant
 from importance.core.ordering import descending, ranks_of
@@ -49,17 +49,10 @@ def advise(comparison: Any) -> list[Sentence]:
 
 def doubts_on_small_targets(fitted: FittedForest) -> Iterator[str]:
     """Warn of trees that do not split because the target varies too little to count as impure."""
-    if fitted.is_classification or any(tree.node_count > 1 for tree in fitted.trees):
-        return
-    with np.errstate(over="ignore", invalid="ignore"):  # squares of huge targets
-        variance = fitted.codes.var()
-        rounding = np.square(1e-12 * np.abs(fitted.codes).max())
-    if rounding < variance <= EPSILON:
-        yield (
-            f"No tree splits, because y varies so little (its variance is {variance:.1g}): like "
-            f"scikit-learn's, the trees treat an impurity of up to {EPSILON:.1g} as 0. Multiply y "
-            "by a constant; as it is, nothing is known about the features."
-        )
+    if not fitted.is_classification and (
+        doubt := doubt_on_small_target(fitted.trees, fitted.codes)
+    ):
+        yield f"{doubt} As it is, nothing is known about the features."
 
 
 def on_optimism(comparison: Any) -> Iterator[Sentence]:

@@ -26,6 +26,7 @@ from cart.estimators.preparation import prepare
 from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs, require_cp
 from cart.estimators.pruning.folds import folds_of, require_weights
 from cart.estimators.pruning.risk import Sequence, refuse_other_risks
+from cart.estimators.target import warn_of_small_target
 from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import check_table, fitted_at_once
 from cart.growth.plan import make_plan
@@ -157,6 +158,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
     require_weights(folds, folded.own_weight)
     with ProgressReporter(1 + len(folds), "tree", how.verbose, how.callback) as reporter:
         whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
+        warn_of_small_target([whole.tree], prepared.target)
         reporter.step()
         alphas = whole.alphas(how.cp)
         folded.unit = _unit_near(whole.root_risk)
