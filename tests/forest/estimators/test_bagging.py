@@ -308,7 +308,7 @@ def test_categories_of_a_frame(params):
         "size": np.where(np.arange(60) == 7, np.nan, rng.random(60)),
         "city": pd.array([None, *rng.choice([*"abc"], 59)], dtype="string"),
     })  # fmt: skip
-    y = rng.random(60) + (frame["city"] == "a").fillna(False)
+    y = rng.random(60) + (frame["city"] == "a").fillna(False).to_numpy(float)
     codes = frame.assign(city=frame["city"].map({"a": 0.0, "b": 1.0, "c": 2.0}))
     codes = codes.assign(when=frame["when"].to_numpy("M8[s]").astype(float))
     codes = codes.to_numpy(np.float64, na_value=np.nan)
