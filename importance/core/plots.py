@@ -7,6 +7,7 @@ lines are pale.
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 from typing import Any, TypeVar
 
 import numpy as np
@@ -373,9 +374,35 @@ def _entitle(ax, result, shown, note):
     return ax
 
 
+def dates_in(column: np.ndarray) -> np.ndarray | None:
+    """A column of dates as datetime64, or None if it holds anything else."""
+    if column.dtype != object:
+        return column if column.dtype.kind == "M" else None
+    is_missing = _missing_in(column)
+    if {isinstance(value, date | np.datetime64) for value in column[~is_missing]} != {True}:
+        return None
+    dates = np.full(len(column), "NaT", "M8[us]")
+    for i in np.flatnonzero(~is_missing):
+        has_zone = getattr(column[i], "tzinfo", None) is not None
+        dates[i] = column[i].replace(tzinfo=None) if has_zone else column[i]
+    return dates
+
+
+def date_text(value: date | np.datetime64) -> str:
+    """A date as pictures show it: in its own time zone, without a time of midnight."""
+    text = str(value if isinstance(value, date) else value.astype("M8[us]").item())
+    return text[:19].removesuffix(" 00:00:00")
+
+
+def _missing_in(column):
+    return np.array([v is None or is_pandas_na(v) or v != v for v in column], bool)
+
+
 def numbers_in(column: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """A column as (numbers, None) or, if it is not numeric, as (positions, names of positions)."""
-    is_missing = np.array([v is None or is_pandas_na(v) or v != v for v in column], bool)
+    if (dates := dates_in(column)) is not None:
+        return np.where(np.isnat(dates), np.nan, dates.astype(np.float64)), None
+    is_missing = _missing_in(column)
     if column.dtype == object:
         column = np.where(is_missing, np.nan, column)
     try:

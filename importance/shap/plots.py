@@ -4,6 +4,7 @@ As in `importance.core.plots`, every function draws on a matplotlib axes and imp
 when called; a new figure is tall enough for its features to be readable.
 """
 
+from datetime import date
 from numbers import Integral
 from typing import Any
 
@@ -88,6 +89,8 @@ def plot_dependence(
         name = base.short_names(found.feature_names)[other]
         ax.set_title(f"blue to red: low to high {name}", fontsize=9)
     across, labels = base.numbers_in(table[:, j])
+    dates = base.dates_in(table[:, j])
+    across = across if dates is None else dates
     ax.scatter(
         across, found.of_class(label)[:, j], s=8, linewidths=0, alpha=0.7, rasterized=True, **shades
     )
@@ -189,6 +192,8 @@ def _position(found, feature):
 
 
 def _short(value):
+    if isinstance(value, date | np.datetime64):
+        return base.date_text(value)
     if isinstance(value, float | np.floating):
         return significant(float(value), 4)
     return base.short_names([value])[0]

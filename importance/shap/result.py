@@ -187,6 +187,9 @@ class ShapValues:
 
     def table(self) -> np.ndarray:
         """The rows as an array, of dtype object if columns are of different kinds."""
+        types = getattr(self.data, "schema", {})  # NumPy makes numbers of the dates of polars
+        if any(str(types[name]).startswith("Date") for name in types):
+            return np.array(self.data.rows(), object)
         return self.data.toarray() if issparse(self.data) else np.asarray(self.data)
 
     @as_written

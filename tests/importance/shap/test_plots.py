@@ -120,6 +120,49 @@ def test_dependence_names_categories_and_counts_what_is_not_drawn():
     matplotlib.pyplot.close("all")
 
 
+@pytest.mark.parametrize("kind", ["pandas", "zoned", "dates only", "polars", "category"])
+def test_dates_are_dates_in_pictures(kind):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    days = pd.Timestamp("2020-03-01") + pd.to_timedelta(np.arange(60) * 7, "D")
+    frame = pd.DataFrame({"when": days, "size": np.random.default_rng(0).normal(size=60)})
+    y = np.arange(60.0)
+    if kind == "polars":
+        frame = pl.DataFrame({"when": days.to_numpy(), "size": frame["size"].to_numpy()})
+    elif kind == "zoned":
+        frame = frame.assign(when=days.tz_localize("Asia/Tokyo"))
+    elif kind == "category":
+        frame = frame.assign(when=pd.Categorical(days))
+    elif kind == "dates only":
+        frame = frame[["when"]]
+    categories = "from_dtype" if kind == "category" else None
+    model = RandomForestRegressor(5, categorical_features=categories, random_state=0)
+    found = shap_values(model.fit(frame, y), frame)
+    ax = found.plot("dependence", feature="when")
+    ax.figure.canvas.draw()
+    drawn = ax.collections[0].get_offsets()[:, 0]
+    np.testing.assert_array_equal(drawn, matplotlib.dates.date2num(days.to_numpy()))
+    labels = [text.get_text() for text in ax.get_xticklabels()]
+    assert labels[1].startswith("2020-0")
+    names = [text.get_text() for text in found.plot("waterfall", row=1).get_yticklabels()]
+    assert "when = 2020-03-08" in names
+    assert "categories" not in found.plot().get_xlabel()
+    matplotlib.pyplot.close("all")
+
+
+def test_a_date_that_is_missing_is_not_drawn():
+    pd = pytest.importorskip("pandas")
+    days = pd.Timestamp("2020-03-01 12:30") + pd.to_timedelta(np.arange(60), "D")
+    frame = pd.DataFrame({"when": days, "size": np.ones(60)})
+    frame.loc[:3, "when"] = pd.NaT
+    model = RandomForestRegressor(5, random_state=0).fit(frame, np.arange(60.0))
+    found = shap_values(model, frame)
+    assert "without 4 rows" in found.plot("dependence", feature="when").get_xlabel()
+    for row, date in ((0, "NaT"), (9, "2020-03-10 12:30:00")):
+        names = [text.get_text() for text in found.plot("waterfall", row=row).get_yticklabels()]
+        assert f"when = {date}" in names
+    matplotlib.pyplot.close("all")
+
+
 def test_pictures_of_a_pipeline_show_what_its_forest_sees():
     X, y = load_iris(return_X_y=True)
     X = X.round()  # products in single precision are exact
