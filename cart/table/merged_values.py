@@ -31,9 +31,11 @@ _MIN_ROWS = 1 << 16
 _VALUES_AT_ONCE, _LEAST_ROWS, _VALUES_TAKEN = 1 << 13, 16, 1 << 16
 # A warning is issued if more than this share of a column's distinct values merges.
 _SHARE = 0.01
-# Doubles that differ by less than this share, 64 units in the last place, count as one value that
-# rounding has split. Only so many rows of a column are checked for it.
+# Doubles that differ by less than this share of themselves or of the median, 64 units in the last
+# place, count as one value that rounding has split. Only so many rows of a column are checked for it.
 _ROUNDING, _ROWS_SEEN = 2.0**-46, 1 << 14
+# Values that differ by more than this share merge only if float32 has no numbers of their size.
+_UNDERFLOW = 2.0**-22
 # How many columns a warning names.
 _NAMED = 10
 
@@ -280,10 +282,14 @@ def _share_beyond_rounding(X, j):
         column = _in_doubles(X.iloc[:, j])
     else:
         column = X[:, [j]].toarray() if issparse(X) else X[:, j].astype(np.float64)
-    values = np.unique(column)
+    values = np.unique(column[~np.isnan(column)])
     merges = np.diff(values.astype(np.float32)) == 0
-    apart = np.diff(values)[merges] > _ROUNDING * np.abs(values[1:][merges])
-    return apart.mean() if merges.any() else 1.0
+    if not merges.any():
+        return 1.0
+    gap, size = np.diff(values)[merges], np.abs(values[1:][merges])
+    # In a centred column, values near 0 are differences of typical ones, and rounded like these.
+    rounding = _ROUNDING * np.maximum(size, np.median(np.abs(values)))
+    return np.mean((gap > rounding) | (gap > _UNDERFLOW * size))
 
 
 def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):

@@ -311,6 +311,25 @@ def test_values_that_rounding_has_split_are_not_warned_of(form):
     assert "(3 of 4)." in message
 
 
+def test_rounding_before_a_column_is_centred_is_none_of_its_values():
+    """A scaler subtracts the mean, so that what was rounding stands out beside values near 0."""
+    rng = np.random.default_rng(0)
+    tens = rng.integers(-9, 10, (60, 5)) / 10 + 9.0
+    X = np.r_[tens.mean(axis=1), tens[:, ::-1].mean(axis=1)][:, np.newaxis]
+    X -= X.mean()
+    model, y = cart.DecisionTreeRegressor(), np.arange(120)
+    values = np.unique(X)
+    gap, size = np.diff(values), np.abs(values[1:])
+    assert np.any((gap < 1e-14) & (gap > 2.0**-46 * size))
+    assert warnings_of(model, X, y) == []
+    assert count(X)[0] > 0.02 * len(values)
+    X[0] = 1e20  # a code for missing values is not what the others are measured by
+    X[1:9, 0] = 1.0 + 1e-9 * np.arange(8)
+    assert len(warnings_of(model, X, y)) == 1
+    X[:, 0] = np.r_[10.0 ** -np.arange(50.0, 80.0), np.linspace(0.1, 1.0, 90)]
+    assert len(warnings_of(model, X, y)) == 1  # float32 has no numbers so small
+
+
 @pytest.mark.parametrize("as_frame", [False, True])
 @EACH_MODEL
 def test_whole_numbers_beyond_doubles_are_not_said_to_be_kept_apart(kind, as_frame):
