@@ -32,7 +32,7 @@ _VALUES_AT_ONCE, _LEAST_ROWS, _VALUES_TAKEN = 1 << 13, 16, 1 << 16
 # A warning is issued if more than this share of a column's distinct values merges.
 _SHARE = 0.01
 # Doubles that differ by less than this share of themselves or of the median, 64 units in the last
-# place, count as one value that rounding has split. Only so many rows of a column are checked for it.
+# place, count as one value that rounding has split. It is looked for in so many rows of a column.
 _ROUNDING, _ROWS_SEEN = 2.0**-46, 1 << 14
 # Values that differ by more than this share merge only if float32 has no numbers of their size.
 _UNDERFLOW = 2.0**-22
