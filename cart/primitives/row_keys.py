@@ -63,7 +63,7 @@ def _write_most_keys(lanes, X, keys, n_rows, n_features):
 @inline_kernel
 def write_keys(X, keys):
     """Write the keys of rows, a zero after each; return FINITE, SOME_MISSING or INFINITE."""
-    return _write_rows(X, keys, _n_by_lanes(X))
+    return _write_rows(X, keys, X.shape[0], _n_by_lanes(X))
 
 
 @inline_kernel
@@ -73,9 +73,10 @@ def _n_by_lanes(X):
 
 
 @inline_kernel
-def _write_rows(X, keys, n_by_lanes):
-    """As `write_keys`; for the first `n_by_lanes` rows, vectors may go beyond a row's end."""
-    n, n_features = X.shape
+def _write_rows(X, keys, n, n_by_lanes):
+    """As `write_keys`, for the first n rows of X; vectors may go beyond the end of those before
+    `n_by_lanes`."""
+    n_features = X.shape[1]
     is_finite = n_by_lanes == 0 or not _write_most_keys(X, keys, n_by_lanes, n_features)
     for i in range(n_by_lanes, n):
         at = i * (n_features + 1)
@@ -126,7 +127,7 @@ def _fill_along(X, columns, keys, spare):
     found, width, n_together = FINITE, columns.shape[0] + 1, spare.shape[0] // (n_features + 1)
     for begin in range(0, n, n_together):
         end = min(begin + n_together, n)
-        found = max(found, _write_rows(X[begin:end], spare, min(end, n - 1) - begin))
+        found = max(found, _write_rows(X[begin:], spare, end - begin, min(end, n - 1) - begin))
         for i in range(begin, end):
             at, row = i * width, (i - begin) * (n_features + 1)
             for k in range(width - 1):
@@ -146,7 +147,7 @@ def _fill_across(X, columns, keys, spare):
     first, n_waiting, n_by_lanes = 0, 0, _n_by_lanes(X)
     for j in range(n_features):
         row = spare[n_waiting * (n + 1) :]
-        found = max(found, _write_rows(X[j : j + 1], row, np.int64(j < n_by_lanes)))
+        found = max(found, _write_rows(X[j:], row, 1, np.int64(j < n_by_lanes)))
         column = first + n_waiting
         n_waiting += column < n_columns and columns[min(column, n_columns - 1)] == j
         if n_waiting == _BLOCK or j == n_features - 1:
