@@ -1,7 +1,6 @@
 """Fit a forest on a table in partitions; it is the forest of the whole table."""
 
 from functools import partial
-from operator import attrgetter
 from time import perf_counter
 from typing import Any
 
@@ -119,9 +118,9 @@ def fit_together(
 def _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind):
     """Read the table once: return what it is like, the spans of its partitions, and its bins."""
     examined = engine.map(partitions.examine, X_parts, y_parts, range(n_parts), common=(kind,))
-    look = engine.reduce(attrgetter("look"), partitions.join_looks, examined)
+    look = engine.reduce(partitions.look_of, partitions.join_looks, examined)
     spans = _describe(model, look)  # may raise an error
-    sorted_parts = engine.map(attrgetter("columns"), examined)
+    sorted_parts = engine.map(partitions.sorted_of, examined)
     return look, spans, find_bins(engine, sorted_parts, model.max_bins, kind.precision)
 
 

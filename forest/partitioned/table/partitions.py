@@ -141,6 +141,16 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
     return Examined(look, sort_columns(numbers))
 
 
+def look_of(examined: Examined) -> Look:
+    """The facts about a partition that was examined."""
+    return examined.look
+
+
+def sorted_of(examined: Examined) -> list:
+    """The sorted columns of a partition that was examined."""
+    return examined.columns
+
+
 def join_looks(one: Look, other: Look) -> Look:
     """Join the facts about two partitions.
 
