@@ -188,11 +188,13 @@ def _read_parquet(path):
     try:
         return pd.read_parquet(path)
     except NotImplementedError as error:  # pyarrow lacks a type, which polars may have
-        if find_spec("polars") is None:
-            raise UserError(f"cannot read {path}: {error}") from error
-    except ImportError:
-        pass  # pandas needs pyarrow for Parquet; polars has its own reader
-    polars = require("polars", "parquet")
+        problem = f"cannot read {path}: {error}"
+    except ImportError:  # pandas needs pyarrow for Parquet; polars has its own reader
+        problem = 'Parquet files need pyarrow or polars; "cartwood[parquet]" brings pyarrow.'
+    if find_spec("polars") is None:
+        raise UserError(problem)
+    import polars
+
     try:
         frame = polars.read_parquet(path)
     except polars.exceptions.PolarsError as error:

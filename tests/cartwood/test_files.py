@@ -119,6 +119,19 @@ def test_parquet_columns_that_numpy_has_no_type_for(tmp_path, monkeypatch, error
     assert X["record"].tolist() == ["{'a': 0}", "{'a': 1}"] * 3
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(ImportError, "need pyarrow or polars"), (NotImplementedError("int128"), "int128")],
+)
+def test_what_reads_parquet_is_named(tmp_path, monkeypatch, error, said):
+    """Of what is missing, and of what pyarrow cannot read without the help of polars."""
+    monkeypatch.setattr(pd, "read_parquet", Mock(side_effect=error))
+    monkeypatch.setattr("cartwood.table.files.find_spec", lambda name: None)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UserError, match=said):
+        read(tmp_path / "t.parquet")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_text_in_any_encoding(encoding, tmp_path):
     """With blanks around names, and ? for what is missing."""
