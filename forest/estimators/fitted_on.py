@@ -115,8 +115,11 @@ def _as_number(value):
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        text = str(value) if isinstance(value, _TELLING) else ""  # of which the checksum is 0
-        return float(crc32(text.encode(errors="surrogatepass")))
+        return _checksum(value) if isinstance(value, _TELLING) else 0.0
+
+
+def _checksum(value):
+    return float(crc32(str(value).encode(errors="surrogatepass")))
 
 
 def changed_parameters(one: dict, other: dict) -> list[str]:
@@ -125,6 +128,8 @@ def changed_parameters(one: dict, other: dict) -> list[str]:
 
 
 def _is_same(a, b):
-    if a is b or isinstance(a, float) != isinstance(b, float):
-        return a is b
+    if a is b:
+        return True
+    if isinstance(a, float) != isinstance(b, float):
+        return False
     return bool(np.array_equal(np.asarray(a, object), np.asarray(b, object)))
