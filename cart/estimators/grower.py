@@ -13,7 +13,8 @@ from cart.fast_paths.classification.random_subsets import RandomCategoryCountsPa
 from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
 from cart.fast_paths.classification.sparse_cut import SparseClassCountsPath
 from cart.fast_paths.regression.category_rows import CategoryMeanPath
-from cart.fast_paths.regression.histogram_path import HistogramPath
+from cart.fast_paths.regression.histograms.categories import CategoryHistogramPath
+from cart.fast_paths.regression.histograms.path import HistogramPath
 from cart.fast_paths.regression.random_cut import RandomCategoryMeanPath, RandomMeanPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.alternatives import AlternativesFinder
@@ -26,8 +27,8 @@ from cart.tree.tree import Tree
 
 FAST_PATHS = (
     ClassCountsPath, RandomClassCountsPath, SparseClassCountsPath, HistogramPath, SortedPath,
-    RandomMeanPath, CategoryCountsPath, CategoryMeanPath, RandomCategoryCountsPath,
-    RandomCategoryMeanPath,
+    RandomMeanPath, CategoryCountsPath, CategoryHistogramPath, CategoryMeanPath,
+    RandomCategoryCountsPath, RandomCategoryMeanPath,
 )  # fmt: skip
 
 

@@ -63,7 +63,7 @@ _RENAMED = {
     "cart.quick": "cart.fast_paths.base",
     "cart.quick_classes": "cart.fast_paths.classification.path",
     "cart.quick_means": "cart.fast_paths.regression.sorted_path",
-    "cart.quick_sums": "cart.fast_paths.regression.histogram_path",
+    "cart.quick_sums": "cart.fast_paths.regression.histograms.path",
     "cart.radix": "cart.primitives.radix_sort",
     "cart.rank": "cart.table.ranking",
     "cart.sieve": "cart.table.repeated_codes",

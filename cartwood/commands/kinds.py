@@ -31,6 +31,7 @@ USUAL = (
     "classes: oob_permutation, categories", "classes: unbiased_mdi, categories",
     "classes: class weights", "classes: class weights, three classes",
     "numbers: categories, squared_error", "numbers: categories, squared_error, a forest",
+    "numbers: categories, whole targets",
     "numbers: numbers, squared_error, extra trees", "numbers: oob_permutation, numbers",
     "numbers: oob_permutation, categories", "numbers: unbiased_mdi, categories",
     "numbers: double precision, squared_error, a forest", "numbers: double precision, leaves",
@@ -147,6 +148,9 @@ def _tables(side, tables):
                 extras = side.Extras(3, **parameters)
                 yield f"{what}, {criterion}, extra trees", _fit(extras, X, side.y)
     yield "an extra tree", _fit(side.Extra(), tables.numbers, side.y)
+    if "squared_error" in side.criteria:
+        tree = side.Tree(**_CATEGORIES)
+        yield "categories, whole targets", _fit(tree, tables.numbers, np.rint(side.y))
     for criterion in side.others:
         for what, X, asked in tables.numbers_and_categories(criterion):
             model = side.Forest(3, criterion=criterion, **asked)

@@ -9,7 +9,7 @@ from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.fast_paths import cache_copies as near
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification import path as class_counts_path
-from cart.fast_paths.regression import histogram_path as histogram_path
+from cart.fast_paths.regression.histograms import path as histogram_path
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import Gini, SquaredError
 from cart.table.columns import Columns

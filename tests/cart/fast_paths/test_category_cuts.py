@@ -6,14 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
+from cart.estimators.grower import Grower
 from cart.fast_paths.classification.category_cuts import CategoryCountsPath
 from cart.fast_paths.classification.random_subsets import RandomCategoryCountsPath
 from cart.fast_paths.regression.category_rows import CategoryMeanPath
+from cart.fast_paths.regression.histograms.categories import CategoryHistogramPath
+from cart.fast_paths.regression.histograms.histogram import CODES_MAX
 from cart.fast_paths.regression.large_nodes.sharing import SHARED_MIN
 from cart.fast_paths.regression.random_cut import RandomCategoryMeanPath
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
-from cart.splitting.category_subsets import CategoricalTable
+from cart.splitting.category_subsets import EXACT, CategoricalTable
 from cart.table.columns import Columns
 from tests.agreement.same import assert_same_nodes, paths
 from tests.examples import examples
@@ -26,6 +29,7 @@ LIMITS = {
     "min_weight_fraction_leaf": st.just(0.03),
     "min_category_ratio": st.sampled_from([0.0, 1.0]),
 }
+LIMITS_OF_ROWS = {k: v for k, v in LIMITS.items() if k != "min_weight_fraction_leaf"}
 
 
 def make_table(rng, n, sizes, missing):
@@ -116,6 +120,54 @@ def test_trees_of_numbers_are_the_general_ones(
     weights = rng.integers(0, 4, (2, n)) * np.array([[1.0], [0.7]])
     weights[:, 0] = 1.0
     assert_same_growth(fast, general, weights)
+
+
+@examples(120)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    params=st.fixed_dictionaries({}, optional=LIMITS_OF_ROWS),
+    sizes=st.lists(
+        st.sampled_from([0, 0, 3, EXACT, EXACT + 1, 64, 65, 300, CODES_MAX]), max_size=5
+    ),
+    n_max=st.sampled_from([8, 60, 900, 5000]),
+    size=st.sampled_from([1.0, 40.0]),
+)
+def test_sums_per_category_grow_the_general_trees(seed, params, sizes, n_max, size):
+    """Whole targets and weights: sums of numbers and of categories are exact in any order."""
+    rng = np.random.default_rng(seed)
+    n, sizes = rng.integers(2, n_max), [5, *sizes]
+    table, signal = make_table(rng, n, sizes, missing=0.0)
+    y = np.rint(size * (np.sin(signal * 7) + rng.normal(size=n)))
+    model = DecisionTreeRegressor(**params)
+    plan = make_plan(model, criteria.SquaredError, "best", n, len(sizes), 1, 1)
+    fast, general = paths(table, y[:, None], plan, CategoryHistogramPath)
+    weights = rng.integers(0, 4, (2, n)).astype(float)
+    weights[:, 0] = 1.0
+    assert_same_growth(fast, general, weights)
+
+
+@pytest.mark.parametrize(
+    ("y", "n_categories", "missing", "params", "path"),
+    [
+        (3.0, CODES_MAX, False, {}, CategoryHistogramPath),
+        (0.5, 9, False, {}, CategoryMeanPath),  # sums that depend on their order
+        (0.5, 9, False, {"max_bins": 255}, CategoryMeanPath),
+        (3.0, CODES_MAX + 1, False, {}, CategoryMeanPath),
+        (3.0, 9, True, {}, CategoryMeanPath),
+        (3.0, 9, False, {"max_leaf_nodes": 9}, CategoryMeanPath),
+        (3.0, 9, False, {"min_weight_fraction_leaf": 0.01}, CategoryMeanPath),
+    ],
+)
+def test_sums_per_category_are_for_whole_numbers(y, n_categories, missing, params, path):
+    n = 2 * CODES_MAX
+    X = np.arange(n)[:, None] % n_categories - 1.0 * missing
+    y = np.where(np.arange(n) % 2 == 0, y, 1.0)
+    plan = make_plan(DecisionTreeRegressor(**params), criteria.SquaredError, "best", n, 1, 1, 1)
+    table = CategoricalTable.encode(Columns(X), np.array([n_categories]))
+    weights = np.ones((1, n))
+    grower = Grower(table, y[:, None], plan)
+    chosen = next(fast for fast in grower._fast if fast.accepts(weights, is_whole=True))
+    assert type(chosen) is path
 
 
 def test_large_nodes_of_means_with_categories():

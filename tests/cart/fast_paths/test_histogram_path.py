@@ -11,8 +11,8 @@ import cart
 from cart.estimators.encoding import encode_columns
 from cart.estimators.grower import Grower, prepare_for_growth
 from cart.fast_paths import cache_copies as near
-from cart.fast_paths.regression.histogram import CODES_MAX
-from cart.fast_paths.regression.histogram_path import CACHE_COPY_BYTES, HistogramPath
+from cart.fast_paths.regression.histograms.histogram import CODES_MAX
+from cart.fast_paths.regression.histograms.path import CACHE_COPY_BYTES, HistogramPath
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import Gini, Poisson, SquaredError

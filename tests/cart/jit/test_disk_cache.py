@@ -127,7 +127,9 @@ def test_kernels_are_compiled_for_few_types(warm):
     assert (
         counts.pop("cart.fast_paths.classification.path.grow_trees") == 2 * 3
     )  # criteria; 8, 16 and 32 bits
-    assert counts.pop("cart.fast_paths.regression.histogram_path._grow_trees") == 2  # 8 and 16 bits
+    assert (
+        counts.pop("cart.fast_paths.regression.histograms.path._grow_trees") == 2
+    )  # 8 and 16 bits
     assert (
         counts.pop("cart.fast_paths.regression.sorted_path._grow_trees") == 2
     )  # with lists of codes, or sorting them

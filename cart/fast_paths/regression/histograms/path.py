@@ -20,22 +20,18 @@ from cart.fast_paths.base import may_be_split
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of, weight_at, write_target, y_at
-from cart.fast_paths.regression.histogram import (
+from cart.fast_paths.regression.histograms.histogram import (
     CODES_MAX,
     HistogramRows,
     HistogramScratch,
+    divide_rows,
+    grow_small,
+    note_split,
     search_histograms,
 )
-from cart.fast_paths.regression.node_sums import add_up_children, partition_rows
-from cart.fast_paths.regression.small_nodes.node import (
-    SMALL_NODE_MAX,
-    enter_small_node,
-    rank_codes,
-    read_code,
-    restore_rows,
-    write_code,
-)
-from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
+from cart.fast_paths.regression.histograms.numbers import Numbers
+from cart.fast_paths.regression.node_sums import add_up_children
+from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
     Node,
@@ -50,7 +46,6 @@ from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.float_order import WHOLE_MAX, are_whole
 from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import restart
-from cart.table.table import same_value
 
 CACHE_COPY_BYTES = (2**17, 2**15, 2**12)  # of a column, see `cart.fast_paths.cache_copies`
 _LARGEST = 1e50  # limit of targets and weights: products of their squares stay finite
@@ -85,38 +80,6 @@ def _move_to_cache_copy(tiers, stack, height, node):
     )  # fmt: skip
 
 
-@inline_kernel
-def _hand_to_small_node(rows, small, table, features, node):
-    """Give the node's rows numbers and words; return False, with no effect, if impossible."""
-    n = node.n
-    mean = node.total / node.weight
-    if not enter_small_node(small, rows.rows, node.start, n, rows.targets, mean):
-        return False
-    for j in range(features.shape[0]):
-        column = table.columns[features[j]]
-        codes = rows.codes[column]
-        for i in range(n):
-            write_code(small, i, column, codes[small.rows[i]])
-        if table.tie_span[column] > 0 and _has_ties(small, table, column, n):
-            restore_rows(small, rows.rows, node.start, n)  # where a cut lies depends on the node
-            return False
-    rank_codes(small, n)
-    return True
-
-
-@inline_kernel
-def _has_ties(small, table, column, n):
-    """Are two different codes of the rows ties?"""
-    for i in range(n):
-        for j in range(n):
-            low, high = read_code(small, i, column), read_code(small, j, column)
-            if 0 < high - low <= np.int64(table.tie_span[column]) and same_value(
-                table, column, low, high
-            ):
-                return True
-    return False
-
-
 @entry_kernel
 def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
     """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
@@ -136,7 +99,7 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 @inline_kernel
 def _grow(growth, table, tiers, scratch, limits):
     """Grow one tree, whose root is pending; return how many nodes it has."""
-    small, sums = growth.small, growth.sums
+    small, sums, columns = growth.small, growth.sums, scratch.columns
     height = 1
     n_nodes = 0
     while height > 0:
@@ -147,9 +110,9 @@ def _grow(growth, table, tiers, scratch, limits):
             node = _move_to_cache_copy(tiers, growth.stack, height, node)
         rows = tiers[node.tier]
         if may_split and node.n <= small.n_max:
-            features = growth.draw.features[node.n_constant :]
-            if _hand_to_small_node(rows, small, table, features, node):
-                n_nodes = grow_small_subtree(growth, table, rows.rows, height + 1, n_nodes, limits)
+            n_grown = grow_small(columns, growth, table, rows, node, height, n_nodes, limits)
+            if n_grown >= 0:
+                n_nodes = n_grown
                 continue
         this = n_nodes
         n_nodes += 1
@@ -160,13 +123,13 @@ def _grow(growth, table, tiers, scratch, limits):
         cut, n_constant = search_histograms(scratch, rows, table, growth.draw, node, slack, limits)
         if cut.feature < 0:
             continue
-        codes, criterion = rows.codes[table.columns[cut.feature]], growth.criterion
-        middle = partition_rows(rows.rows, scratch.spare, codes, cut, node.start, node.n)
-        halves = add_up_children(criterion, rows.rows, rows.targets, node, middle, sums)
+        middle = divide_rows(columns, scratch, rows, table, cut, node)
+        halves = add_up_children(growth.criterion, rows.rows, rows.targets, node, middle, sums)
         decrease = decrease_of(node, halves, growth.total_weight)
         if decrease + EPSILON < limits.min_impurity_decrease:
             continue
         split_node(growth, this, node, cut, middle - node.start, halves, height, limits)
+        note_split(columns, table, this, cut)
         height, n_nodes = place_children(
             growth, node, middle, halves, n_constant, height, n_nodes, limits
         )
@@ -182,6 +145,8 @@ class HistogramPath(MeanPath):
     """Grows regression trees by squared error where columns have few codes."""
 
     _partial_max = SMALL_NODE_MAX // 4
+    _may_round = True  # whether bins are taken with targets whose sums are not exact
+    _narrows = False  # whether tables with few codes may come with wide ones
     _grow_trees = staticmethod(_grow_trees)
 
     @property
@@ -190,11 +155,8 @@ class HistogramPath(MeanPath):
 
     @classmethod
     def fits(cls, table, plan):
-        return (
-            super().fits(table, plan)
-            and table.codes.dtype != np.uint32  # tables with few codes are narrow
-            and _n_codes(table) <= CODES_MAX
-        )
+        is_narrow = cls._narrows or table.codes.dtype != np.uint32
+        return super().fits(table, plan) and is_narrow and _n_codes(table) <= CODES_MAX
 
     @classmethod
     def takes_narrow(cls, codes, plan):
@@ -204,7 +166,7 @@ class HistogramPath(MeanPath):
         heaviest = weights.sum(axis=1).max()
         if max(self._y_max, heaviest) > _LARGEST or heaviest < 1.0 / _LARGEST:
             return False
-        if self._plan.is_binned:
+        if self._plan.is_binned and self._may_round:
             return True
         is_exact = heaviest * self._y_max**2 < WHOLE_MAX
         return is_exact and self._is_whole and is_whole
@@ -215,5 +177,8 @@ class HistogramPath(MeanPath):
         copies = create_cache_copies(codes, self._plan.limits.max_features, CACHE_COPY_BYTES)
         return (
             tuple(starmap(HistogramRows.create, [(n_rows, codes), *copies])),
-            HistogramScratch.create(n_rows, _n_codes(self._table)),
+            HistogramScratch.create(n_rows, _n_codes(self._table), self._create_columns()),
         )
+
+    def _create_columns(self):
+        return Numbers()

@@ -15,11 +15,12 @@ import numpy as np
 
 from cart.fast_paths.base import NO_CUT, NONE_MISSING, Cut, is_cut
 from cart.fast_paths.regression.cut_score import mean_score, weight_at, write_target, y_at
-from cart.jit.decorators import inline_kernel
+from cart.jit.decorators import dispatch, inline_kernel
 from cart.jit.instructions import lowest_bit
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
+    mark_barred,
     mark_constant,
     mark_searched,
     next_feature,
@@ -27,8 +28,8 @@ from cart.splitting.feature_draw import (
 from cart.table.table import same_value
 
 CODES_MAX = 2**12  # of a column
-_WORD_SHIFT = 6  # log2 of the bits of a word
-_WORD_MASK = (1 << _WORD_SHIFT) - 1
+WORD_SHIFT = 6  # log2 of the bits of a word
+WORD_MASK = (1 << WORD_SHIFT) - 1
 
 
 class HistogramRows(NamedTuple):
@@ -50,13 +51,24 @@ class HistogramScratch(NamedTuple):
     occupied: np.ndarray  # (n_words,) uint64: a bit for each code, set if it occurs
     counts: np.ndarray  # (n_codes,) int64: how many rows have a code
     spare: np.ndarray  # (n,) uint32: to partition rows
+    columns: NamedTuple  # Numbers, or `cart.fast_paths.regression.histograms.categories`
 
     @classmethod
-    def create(cls, n, n_codes):
+    def create(cls, n, n_codes, columns):
         return cls(
-            np.zeros(2 * n_codes), np.zeros((n_codes >> _WORD_SHIFT) + 1, np.uint64),
-            np.zeros(n_codes, np.int64), np.empty(n, np.uint32),
+            np.zeros(2 * n_codes), np.zeros((n_codes >> WORD_SHIFT) + 1, np.uint64),
+            np.zeros(n_codes, np.int64), np.empty(n, np.uint32), columns,
         )  # fmt: skip
+
+
+class Filled(NamedTuple):
+    """What a node's rows have of a column."""
+
+    words: int  # uint64: a bit for each word of HistogramScratch.occupied that is not 0
+    first: int  # the first and the last code that may be next to a cut on its right
+    last: int
+    n_categories: int  # 0: the column holds numbers
+    is_barred: bool  # whether the guard of categories bars cuts; then the histogram is empty
 
 
 class Best(NamedTuple):
@@ -64,6 +76,39 @@ class Best(NamedTuple):
 
     cut: Cut
     least: float  # a cut with no more gain cannot be better
+
+
+# ------------------------------------------------------------- the protocol of kinds of columns
+
+
+@dispatch
+def read_column(columns, scratch, rows, table, column, node, limits):
+    """Add up a node's rows by the codes of a column; return a Filled."""
+
+
+@dispatch
+def keep_cut(columns, table, filled, best, found):
+    """Return the better of the Best so far and what was found in the column just read; if that is
+    new, remember what it needs to be divided and written."""
+
+
+@dispatch
+def divide_rows(columns, scratch, rows, table, cut, node):
+    """Divide a node's rows at a cut; return the place of the first row that goes right."""
+
+
+@dispatch
+def note_split(columns, table, this, cut):
+    """Store what node `this`, split at the cut of the rows just divided, has besides the cut."""
+
+
+@dispatch
+def grow_small(columns, growth, table, rows, node, height, n_nodes, limits):
+    """Grow the subtree of a node of few rows at this height of the stack, and return how many nodes
+    the tree then has; -1 if the node has to be grown like others."""
+
+
+# ------------------------------------------------------------------------------- the search
 
 
 @inline_kernel
@@ -75,19 +120,12 @@ def search_histograms(scratch, rows, table, draw, node, slack, limits):
     while j >= 0:
         feature = draw.features[j]
         column = table.columns[feature]
-        node_rows, codes = rows.rows[node.start : node.end], rows.codes[column]
-        n_codes = table.level_start[column + 1] - table.level_start[column]
-        if node.n < n_codes:
-            words = _fill_sparse(scratch, node_rows, codes, rows.targets)
-        else:
-            words = _fill_dense(scratch, node_rows, codes, rows.targets, n_codes)
-        code_range = np.int64(0), np.int64(CODES_MAX)
-        if limits.min_samples_leaf > 1:
-            code_range = _code_range(scratch, words, node_rows, codes, limits.min_samples_leaf)
-        is_constant, best = _best_cut_of(
-            table, scratch, words, code_range, feature, node, slack, best
-        )
-        if is_constant:
+        filled = read_column(scratch.columns, scratch, rows, table, column, node, limits)
+        is_constant, found = _best_cut_of(table, scratch, filled, feature, node, slack, best)
+        best = keep_cut(scratch.columns, table, filled, best, found)
+        if filled.is_barred:
+            drawing = mark_barred(draw, drawing, j)
+        elif is_constant:
             drawing = mark_constant(draw, drawing, j)
         else:
             drawing = mark_searched(draw, drawing, j)
@@ -96,42 +134,7 @@ def search_histograms(scratch, rows, table, draw, node, slack, limits):
 
 
 @inline_kernel
-def _fill_sparse(scratch, rows, codes, targets):
-    """Add up the rows by code, and mark the codes that occur: for nodes with few of all codes.
-
-    Returns a word with a bit set for each word of scratch.occupied that is not 0.
-    """
-    occupied = scratch.occupied
-    words = np.uint64(0)
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        code = codes[row]
-        _add_row(scratch, code, targets, row)
-        w = np.uint64(code >> _WORD_SHIFT)
-        occupied[w] |= np.uint64(1) << np.uint64(code & _WORD_MASK)
-        words |= np.uint64(1) << w
-    return words
-
-
-@inline_kernel
-def _fill_dense(scratch, rows, codes, targets, n_codes):
-    """Do the same for nodes in which most codes occur, which are marked afterwards."""
-    sums, occupied = scratch.sums, scratch.occupied
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        _add_row(scratch, codes[row], targets, row)
-    words = np.uint64(0)
-    for begin in range(0, n_codes, _WORD_MASK + 1):
-        word = np.uint64(0)
-        for code in range(begin, min(begin + _WORD_MASK + 1, n_codes)):
-            word |= np.uint64(weight_at(sums, code) != 0.0) << np.uint64(code - begin)
-        occupied[begin >> _WORD_SHIFT] = word
-        words |= np.uint64(word != 0) << np.uint64(begin >> _WORD_SHIFT)
-    return words
-
-
-@inline_kernel
-def _add_row(scratch, code, targets, row):
+def add_row(scratch, code, targets, row):
     """Add a row to the sums of its code."""
     sums = scratch.sums
     weight = weight_at(targets, row)
@@ -140,11 +143,9 @@ def _add_row(scratch, code, targets, row):
 
 
 @inline_kernel
-def _code_range(scratch, words, rows, codes, min_samples_leaf):
-    """The first and the last code that may be next to a cut on its right."""
-    n = rows.shape[0]
-    for i in range(n):
-        scratch.counts[codes[rows[i]]] += 1
+def code_range(scratch, words, n, min_samples_leaf):
+    """The first and the last code that may be next to a cut on its right, from the counts of a
+    node's n rows, which are emptied."""
     first, last = np.int64(CODES_MAX), np.int64(0)
     n_left = 0
     while words > 0:
@@ -152,7 +153,7 @@ def _code_range(scratch, words, rows, codes, min_samples_leaf):
         words &= words - np.uint64(1)
         word = scratch.occupied[w]
         while word > 0:
-            code = (w << _WORD_SHIFT) + lowest_bit(word)
+            code = (w << WORD_SHIFT) + lowest_bit(word)
             word &= word - np.uint64(1)
             if n_left >= min_samples_leaf:
                 first = min(first, code)
@@ -164,14 +165,14 @@ def _code_range(scratch, words, rows, codes, min_samples_leaf):
 
 
 @inline_kernel
-def _best_cut_of(table, scratch, words, code_range, feature, node, slack, best):
+def _best_cut_of(table, scratch, filled, feature, node, slack, best):
     """Find the best cut of a feature, and empty the histogram.
 
     Cuts whose gain (see `cart.fast_paths.regression.cut_score`) may be the best are scored as in
     scikit-learn. Returns whether the feature is constant in the node, and the new Best.
     """
     column, sums, mean = table.columns[feature], scratch.sums, node.total / node.weight
-    first, last = code_range
+    words, first, last = filled.words, filled.first, filled.last
     cut, least = best
     left_weight = 0.0
     left_sum = 0.0
@@ -183,7 +184,7 @@ def _best_cut_of(table, scratch, words, code_range, feature, node, slack, best):
         word = scratch.occupied[w]
         scratch.occupied[w] = 0
         while word > 0:
-            code = (w << _WORD_SHIFT) + lowest_bit(word)
+            code = (w << WORD_SHIFT) + lowest_bit(word)
             word &= word - np.uint64(1)
             excess = left_sum - left_weight * mean
             scale = left_weight * (node.weight - left_weight)

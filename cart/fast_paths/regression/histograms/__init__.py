@@ -1,0 +1,1 @@
+"""Sums of a node's rows by code, where sums are exact in any order."""
