@@ -167,6 +167,9 @@ class Tree:
             )
         self.check()
 
+    def __deepcopy__(self, memo):
+        return self  # it never changes, and its arrays are read-only
+
     @property
     def nodes(self) -> Nodes:
         """The node arrays as kernels take them; a compact tree stays compact."""

@@ -1,5 +1,6 @@
 """Model files: what is saved comes back, later too; what is damaged, or has no form, is refused."""
 
+import copy
 import json
 import os
 import pickle
@@ -312,6 +313,22 @@ def test_pickles_carry_a_checksum_of_arrays_and_parameters():
     state["_held"].kept["thresholds"][0] += 1.0
     with pytest.raises(DamagedModelError, match="checksum of a tree"):
         type(tree).__new__(type(tree)).__setstate__(state)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_deep_copy_is_a_model_of_its_own(name):
+    kind, table = CASES[name]
+    X, y = table()
+    model = clone(kind).fit(X, y)
+    expected, copied = outputs(model, X), copy.deepcopy([model, model])
+    assert copied[0] is copied[1]
+    assert type(copied[0]) is type(model)
+    np.testing.assert_array_equal(outputs(copied[0], X), expected)
+    for attribute, value in vars(model).items():
+        if isinstance(value, np.ndarray | list | dict):
+            assert vars(copied[0])[attribute] is not value, attribute
+    copied[0].set_params(random_state=5).fit(X[::2], y[::2])
+    np.testing.assert_array_equal(outputs(model, X), expected)
 
 
 def test_a_checksum_does_not_depend_on_what_is_held_twice():
