@@ -333,6 +333,7 @@ def test_competitors_are_those_of_the_plain_loop(seed, has_missing, criterion):
                     gains[j] = max(gains.get(j, 0.0), gain)
         assert np.isclose(tree.competitors.primary[node], max(gains.values(), default=0.0))
         found = {c.feature: c.improvement for c in tree.competitors.of(node)}
+        found = {j: g for j, g in found.items() if g > 1e-9}  # less is rounding
         expected = {j: g for j, g in gains.items() if j != feature and g > 1e-9}
         assert found == pytest.approx(expected)
         goes_left = go_left(tree, node, X[here], [])

@@ -22,7 +22,7 @@ def quality(rule, left, right):
     difference = left / left.sum() - right / right.sum()
     if rule == "twoing":
         return balance / 4.0 * np.abs(difference).sum() ** 2
-    return balance * (np.cumsum(difference)[:-1] ** 2).max()
+    return balance * (np.cumsum(difference)[:-1] ** 2).max(initial=0.0)  # of one class
 
 
 def best_quality_by_superclasses(left, right):

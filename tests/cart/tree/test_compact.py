@@ -40,7 +40,9 @@ def make_table(seed):
     n = rng.integers(2, 80)
     X = rng.normal(size=(n, 3))
     X[:, 1] = rng.integers(0, 12, n)
-    return X, rng.integers(0, 3, n), rng
+    y = rng.integers(0, 3, n)
+    y[:2] = 0, 1  # the classes of `class_weight`
+    return X, y, rng
 
 
 def _in_64_bits(array):
