@@ -30,6 +30,12 @@ def key_of(bits):
     return np.uint32(np.int64(ordinal_of(bits)) + (np.int64(1) << 31))
 
 
+@inline_kernel
+def whole_number_of(key):
+    """The value, a whole number from 0 on, that has this key; of lower values, a number below 0."""
+    return np.int64(np.uint32(np.int64(key) - (np.int64(1) << 31)).view(np.float32))
+
+
 @on_lanes(_LANES)
 def _write_most_keys(lanes, X, keys, n_rows, n_features):
     """Write the keys of the first rows, a zero after each; return whether any is not finite.

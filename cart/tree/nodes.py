@@ -10,6 +10,9 @@ LEAF = -1
 UNDEFINED = -2
 # Bits of `Steps.ways`: more samples go right than left; missing values go left.
 MORE_GO_RIGHT, MISSING_GO_LEFT = 1, 2
+# A list of categories becomes bits if these take at most so many words of 32, plus so many for each
+# category listed.
+WORDS_ANYWAY, WORDS_PER_ITEM = 32, 4
 
 
 class Nodes(NamedTuple):
@@ -178,27 +181,73 @@ class Categories(NamedTuple):
         return Categories(start, self.listed[np.arange(start[-1]) + offset], listed_left)
 
     def in_one(self, is_subset):
-        """Put all lists into one array, each preceded by twice its length, plus 1 if it goes left.
+        """Put all lists into one array, in which `is_in_left_subset` looks them up.
+
+        A list becomes bits, one for every category up to the largest that is listed, unless these
+        would take much more memory. A head precedes both:
+
+            listed  2 5     [ head | 0b100100 ]      bits, 32 in an item
+            listed  7 9000  [ head | 7 9000 ]        the categories
 
         Returns
         -------
         begins : ndarray of shape (n_nodes,), int64
             Where a node's list begins; -1 where `is_subset` is False.
         lists : ndarray, uint32
+            A head is 4 times the number of items, plus 2 if they are bits, plus 1 if the listed
+            categories go left.
         """
         nodes = np.flatnonzero(is_subset)
-        sizes = np.diff(self.start)[nodes]
-        ends = np.cumsum(sizes + 1)
-        begins = np.full(len(is_subset), -1)
-        begins[nodes] = ends - sizes - 1
-        lists = np.empty(len(self.listed) + len(nodes), np.uint32)
-        is_head = np.zeros(len(lists), bool)
-        is_head[begins[nodes]] = True
-        lists[is_head] = 2 * sizes + self.listed_left[nodes]
-        lists[~is_head] = self.listed
+        start, sizes = self.start[nodes], np.diff(self.start)[nodes]
+        last = np.append(self.listed, 0)[start + sizes - 1].astype(np.int64)
+        n_words = np.where(sizes > 0, last // 32 + 1, 0)
+        are_bits = n_words <= WORDS_ANYWAY + WORDS_PER_ITEM * sizes
+        n_items = np.where(are_bits, n_words, sizes)
+        ends = np.cumsum(n_items + 1)
+        heads = ends - n_items - 1
+        begins, lists = (
+            np.full(len(is_subset), -1),
+            np.zeros(ends[-1] if len(ends) else 0, np.uint32),
+        )
+        begins[nodes] = heads
+        lists[heads] = 4 * n_items + 2 * are_bits + self.listed_left[nodes]
+        of_bits, head = np.repeat(are_bits, sizes), np.repeat(heads, sizes)
+        place = np.arange(len(self.listed)) - np.repeat(start, sizes)
+        at = head + 1 + np.where(of_bits, self.listed // 32, place)
+        bits = np.uint32(1) << self.listed % np.uint32(32)
+        np.bitwise_or.at(lists, at, np.where(of_bits, bits, self.listed))
         return begins, lists
 
     def of(self, node):
         """The categories that the node lists, and whether they go left."""
         listed = self.listed[self.start[node] : self.start[node + 1]]
         return listed, bool(self.listed_left[node])
+
+
+def has_categories(tree):
+    """Whether some node of a tree, which may be scikit-learn's, splits on a subset."""
+    return getattr(tree, "categories", None) is not None
+
+
+@inline_kernel
+def is_in_left_subset(lists, first, category):
+    """Whether a category goes left at the node whose list begins at `first`, see
+    `Categories.in_one`; one that was not met in training, -1 or a high number, is in no list."""
+    head, category = np.int64(lists[first]), np.int64(category)
+    n, listed_left = head >> 2, head & 1
+    if head & 2:
+        k = category >> 5
+        is_inside = np.int64((k >= 0) & (k < n))  # no branch: it may be unpredictable
+        word = np.int64(lists[first + is_inside * (1 + k)])
+        return (word >> (category & 31)) & is_inside == listed_left
+    low = first + 1
+    end = low + n
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if lists[middle] < category:
+            low = middle + 1
+        else:
+            high = middle
+    is_listed = low < end and lists[low] == category
+    return is_listed == (listed_left == 1)

@@ -9,14 +9,15 @@ r"""Trees packed for walking: few bytes per node, children side by side, leaves 
 Trees follow each other, with their nodes in the order of `_fill`. A node stores its way: how many
 places further on its left child is; the right child follows the left one. A leaf is its own left
 child, and every value goes there, so that a row that has arrived stays, without a test. There are
-two forms of nodes: `Packed`, eight bytes each, for most trees, and `PackedWide` for all others.
+three forms of nodes: `Packed`, eight bytes each, for most trees, `PackedSubsets`, which are like
+these, and `PackedWide` for all others.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.jit.instructions import prefetch
 from cart.primitives.row_keys import (
     INFINITE,
@@ -24,10 +25,20 @@ from cart.primitives.row_keys import (
     key_of,
     keys_of,
     keys_of_columns,
+    whole_number_of,
     write_keys,
 )
 from cart.primitives.threads import in_parts
-from cart.tree.nodes import LEAF, MISSING_GO_LEFT, MORE_GO_RIGHT, steps_of
+from cart.tree.nodes import (
+    LEAF,
+    MISSING_GO_LEFT,
+    MORE_GO_RIGHT,
+    WORDS_ANYWAY,
+    WORDS_PER_ITEM,
+    has_categories,
+    is_in_left_subset,
+    steps_of,
+)
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
     as_compared,
@@ -118,6 +129,41 @@ class Packed(NamedTuple):
         return write_keys(X, values)
 
 
+@like(Packed)
+class PackedSubsets(NamedTuple):
+    """Trees for rows in single precision, some of whose nodes split on subsets of categories.
+
+    The highest of a node's `feature_bits` says whether it does. In place of a threshold it has the
+    place of its subset in `lists`. The other fields are those of `Packed`; rows have all columns.
+    """
+
+    words: np.ndarray
+    feature_bits: np.uint64
+    number: np.ndarray
+    start: np.ndarray
+    value: np.ndarray
+    value_start: np.ndarray
+    n_features: int
+    columns: np.ndarray
+    lists: np.ndarray  # uint32: see `cart.tree.nodes.Categories.in_one`
+
+    def step(self, place, X, row, may_miss):
+        word, by_subset = np.uint64(self.words[place + place]), _subset_bit(self)
+        left = place + (word >> self.feature_bits)
+        x = X[row + (word & (by_subset - _ONE))]
+        if may_miss and x == MISSING:
+            return left + missing_goes_right(self, place)
+        at = self.words[place + place + _ONE]
+        if word & by_subset:
+            return left + np.uint64(not is_in_left_subset(self.lists, at, whole_number_of(x)))
+        return left + np.uint64(x > at)
+
+
+@inline_kernel
+def _subset_bit(packed):
+    return _ONE << (packed.feature_bits - _ONE)
+
+
 class PackedWide(NamedTuple):
     """Trees of any size, for rows in either precision, with subsets of categories or without."""
 
@@ -177,22 +223,6 @@ class PackedWide(NamedTuple):
 
     def write_rows(self, X, values):
         return INFINITE  # never called: these trees take tables as they are
-
-
-@inline_kernel
-def is_in_left_subset(lists, first, category):
-    """Whether a category goes left at the node whose list begins at `first`."""
-    low = first + 1
-    end = low + np.int64(lists[first] >> 1)
-    high = end
-    while low < high:
-        middle = (low + high) // 2
-        if lists[middle] < category:
-            low = middle + 1
-        else:
-            high = middle
-    is_listed = low < end and lists[low] == category
-    return is_listed == (lists[first] & 1 == 1)
 
 
 @inline_kernel
@@ -266,7 +296,7 @@ class PackedRows(NamedTuple):
 
 def goes_by_keys(packed):
     """Whether trees compare rows by keys, in single precision."""
-    return isinstance(_without_surrogates(packed), Packed)
+    return isinstance(_without_surrogates(packed), Packed | PackedSubsets)
 
 
 def _without_surrogates(packed):
@@ -315,7 +345,7 @@ def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
 
     Returns
     -------
-    Packed, PackedWide, or PackedWithSurrogates if rows go by surrogates
+    Packed, PackedSubsets, PackedWide, or PackedWithSurrogates if rows go by surrogates
     """
     if len({(tree.n_features, tree.n_outputs, tree.max_n_classes) for tree in trees}) > 1:
         raise ValueError("Trees with different features, outputs or classes cannot vote together.")
@@ -329,21 +359,24 @@ def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
     value[:n_shared, :n_shared] = np.eye(n_shared)
     number = np.empty(start[-1], np.uint32)
     n_features = int(trees[0].n_features)
-    columns = np.arange(n_features) if every_column else _columns_of(trees)
-    feature_bits = n_features.bit_length()
-    has_subsets = any(getattr(tree, "categories", None) is not None for tree in trees)
-    fits = feature_bits + (int(counts.max()) - 1).bit_length() <= 32
-    if has_subsets or np.dtype(dtype) != SINGLE or not fits:
+    listed = [len(tree.categories.listed) for tree in trees if has_categories(tree)]
+    has_subsets = len(listed) > 0
+    columns = np.arange(n_features) if every_column or has_subsets else _columns_of(trees)
+    feature_bits = n_features.bit_length() + has_subsets
+    most_in_lists = WORDS_PER_ITEM * sum(listed) + (WORDS_ANYWAY + 1) * has_subsets * start[-1]
+    bits = feature_bits + (int(counts.max()) - 1).bit_length(), int(most_in_lists).bit_length()
+    list_start, lists = np.empty(0, np.int64), np.empty(0, np.uint32)
+    has_both = has_subsets and any(map(goes_by_surrogates, trees))  # these may list categories, too
+    if np.dtype(dtype) != SINGLE or max(bits) > 32 or has_both:
         n = start[-1]
         packed = PackedWide(
             np.empty(n, np.uint64), np.empty(n), number, start, np.zeros(n, np.uint32), value,
-            value_start, np.empty(0, np.int64), np.empty(0, np.uint32), n_features,
+            value_start, list_start, lists, n_features,
         )  # fmt: skip
     else:
-        words = np.empty(2 * start[-1], np.uint32)
-        packed = Packed(
-            words, np.uint64(feature_bits), number, start, value, value_start, n_features, columns
-        )
+        words, of_feature = np.empty(2 * start[-1], np.uint32), np.uint64(feature_bits)
+        packed = Packed(words, of_feature, number, start, value, value_start, n_features, columns)
+        packed = PackedSubsets(*packed, lists) if has_subsets else packed
     n_rows = np.empty(len(trees), np.int64)
 
     def fill(first_tree, end_tree):
@@ -361,10 +394,7 @@ def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
         parts = [value[:n_shared], *(value[first : first + n] for first, n in kept)]
         ends = np.cumsum([n_shared, *n_rows])
         packed = packed._replace(value=np.concatenate(parts), value_start=ends)
-    if has_subsets:
-        list_start, lists = _lists(trees, start, number)
-        packed = packed._replace(list_start=list_start, lists=lists)
-    return add_surrogates(packed, trees)
+    return add_surrogates(_with_lists(packed, trees) if has_subsets else packed, trees)
 
 
 def _columns_of(trees):
@@ -450,14 +480,20 @@ def _shared_row(values, n_shared):
     return pure if n_shared > 0 and n_zeros == n_shared - 1 and values[pure] == 1.0 else -1
 
 
-def _lists(trees, start, number):
-    """Make `list_start` and `lists` of `PackedWide`."""
-    list_start = np.full(start[-1], -1)
-    lists = [np.empty(0, np.uint32)]
-    for tree, first, end in zip(trees, start, start[1:], strict=False):
-        if getattr(tree, "categories", None) is not None:
+def _with_lists(packed, trees):
+    """Add the lists of categories to trees packed without."""
+    list_start, parts, n_before = np.full(packed.start[-1], -1), [np.empty(0, np.uint32)], 0
+    for tree, first, end in zip(trees, packed.start, packed.start[1:], strict=False):
+        if has_categories(tree):
             begins, listed = tree.categories.in_one(tree.is_subset)
-            begins[begins >= 0] += sum(map(len, lists))
-            list_start[first:end] = begins[number[first:end] & ~MISSING_LEFT]
-            lists.append(listed)
-    return list_start, np.concatenate(lists)
+            begins[begins >= 0] += n_before
+            list_start[first:end] = begins[packed.number[first:end] & ~MISSING_LEFT]
+            parts.append(listed)
+            n_before += len(listed)
+    lists = np.concatenate(parts)
+    if isinstance(packed, PackedWide):
+        return packed._replace(list_start=list_start, lists=lists)
+    places = np.flatnonzero(list_start >= 0)
+    packed.words[2 * places] |= np.uint32(1 << int(packed.feature_bits) - 1)
+    packed.words[2 * places + 1] = list_start[places]
+    return packed._replace(lists=lists)

@@ -122,7 +122,7 @@ def rows_for(packed, X):
 
     Parameters
     ----------
-    packed : cart.tree.packed.Packed, PackedWide or PackedWithSurrogates
+    packed : one of the forms that `cart.tree.packed.pack` returns
     X : ndarray in C order, or csr_matrix
         Of shape (n_samples, n_features).
 
@@ -334,7 +334,7 @@ def leaf_ids(packed, tree, X, rows=None):
 
     Parameters
     ----------
-    packed : cart.tree.packed.Packed, PackedWide or PackedWithSurrogates
+    packed : one of the forms that `cart.tree.packed.pack` returns
     tree : int
     X : PackedRows, SparseRows, ndarray or csr_matrix
         Of shape (n_samples, n_features). An array of another dtype than `packed` is made for is

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from cart.jit.decorators import entry_kernel, inline_kernel
-from cart.tree.nodes import LEAF, Nodes, expanded_nodes_of
-from cart.tree.packed import is_in_left_subset
+from cart.tree.nodes import LEAF, Nodes, expanded_nodes_of, is_in_left_subset
 
 
 def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -65,7 +64,7 @@ class Test(NamedTuple):
     values: np.ndarray  # (n_rows,): values of the split's feature
     threshold: float
     missing_left: bool
-    first: int  # where its list of categories begins, see cart.tree.packed.PackedWide; or -1
+    first: int  # where its list of categories begins, see cart.tree.nodes.Categories.in_one; or -1
     lists: np.ndarray
 
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
-from cart.tree.nodes import LEAF
-from cart.tree.packed import is_in_left_subset
+from cart.tree.nodes import LEAF, is_in_left_subset
 from importance.core import losses
 from importance.core.used_features import Test, restrict_to_used
 
@@ -27,7 +26,9 @@ class PreparedTree(NamedTuple):
     threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
     n_below: np.ndarray  # (n_nodes,) int64: how many donors are at or below it
     missing_left: np.ndarray  # (n_nodes,) uint8: whether missing values go left
-    list_start: np.ndarray  # (n_nodes,) int64: of the subset, see cart.tree.packed.PackedWide; -1
+    list_start: (
+        np.ndarray
+    )  # (n_nodes,) int64: of the subset, see cart.tree.nodes.Categories.in_one; -1
     lists: np.ndarray  # uint32: subsets of categories
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
     group_index: np.ndarray  # (n_used,) int64: index of a feature's group in `groups`

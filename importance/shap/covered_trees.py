@@ -16,7 +16,7 @@ import numpy as np
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.threads import in_parts
-from cart.tree.nodes import LEAF, nodes_of
+from cart.tree.nodes import LEAF, has_categories, nodes_of
 from importance.core.used_features import Test, number_features
 
 _LEAST_NODES = 50_000  # per thread
@@ -36,7 +36,7 @@ class CoveredTrees(NamedTuple):
     threshold: np.ndarray  # (n_nodes,) float64
     missing_left: np.ndarray  # (n_nodes,) uint8
     list_start: np.ndarray  # (n_nodes,) int64: start of the subset in `lists`; -1 if none
-    lists: np.ndarray  # uint32: see cart.tree.packed.PackedWide
+    lists: np.ndarray  # uint32: see cart.tree.nodes.Categories.in_one
     share: np.ndarray  # (n_nodes,) float64: of the weight of the parent
     before: np.ndarray  # (n_nodes,) float64: see above
     earlier: np.ndarray  # (n_nodes,) int32: see above; -1 if there is none
@@ -128,11 +128,11 @@ def cover_trees(trees: list, values: slice, n_jobs: int | None = None) -> Covere
 
 
 def _lists(trees, sizes):
-    """Start of each node's subset, and all subsets, see `cart.tree.packed.PackedWide`."""
+    """Start of each node's subset, and all subsets, see `cart.tree.nodes.Categories.in_one`."""
     starts, lists = [], [np.empty(0, np.uint32)]
     for tree, size in zip(trees, sizes, strict=True):
         start, listed = np.full(size, -1), lists[0]
-        if getattr(tree, "categories", None) is not None:
+        if has_categories(tree):
             start, listed = tree.categories.in_one(tree.is_subset)
             start[start >= 0] += sum(map(len, lists))
         starts.append(start)

@@ -13,10 +13,10 @@ from scipy.sparse import csr_matrix
 import cart
 from cart.primitives.row_keys import FINITE, MISSING, keys_of, keys_of_columns
 from cart.tree.compact import Compact
-from cart.tree.packed import Infinite, PackedRows, pack
+from cart.tree.packed import Infinite, PackedRows, PackedSubsets, pack
 from cart.tree.traversal import leaf_ids, paths_to, sum_of_values
 from cart.tree.tree import Tree
-from tests.examples import examples
+from tests.examples import examples, fewer
 
 
 def walk(tree, X):
@@ -58,6 +58,56 @@ def test_rows_go_where_a_plain_walk_sends_them(kind, missing):
         np.testing.assert_array_equal(model.predict(same), expected)
     if kind != "classes":
         np.testing.assert_array_equal(expected, nodes.value[leaves, 0, 0])
+
+
+def leaf_of(tree, row):
+    """The leaf of a row, whose second value is the code of a category, -1 or nan."""
+    node = 0
+    while tree.children_left[node] >= 0:
+        x = row[tree.feature[node]]
+        if np.isnan(x):
+            goes_left = tree.missing_go_to_left[node] == 1
+        elif tree.is_subset[node]:
+            listed, listed_left = tree.categories.of(node)
+            goes_left = (x in listed) == listed_left
+        else:
+            goes_left = x <= tree.threshold[node]
+        node = (tree.children_left if goes_left else tree.children_right)[node]
+    return node
+
+
+@pytest.mark.parametrize("missing", ["learned", "surrogate"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@examples(10)
+@given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([2, 31, 32, 33, 700, 9000]))
+def test_categories_go_where_their_lists_say(precision, missing, seed, size):
+    """Lists kept as bits and as categories; categories that training had not, and missing ones."""
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(fewer(3000), 3)), rng.normal(size=(99, 3))
+    for table in (X, Z):
+        table[:, 1] = rng.integers(0, size, len(table))
+    y = np.sin(X[:, 1]) + rng.normal(size=len(X))
+    X[::9, 1], Z[::9, 1] = np.nan, np.nan
+    model = cart.DecisionTreeRegressor(
+        categorical_features=[1], min_category_ratio=0.0, precision=precision, missing=missing,
+        surrogates=0 if missing == "learned" else 1, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    tree, known = model.tree_, model.categories_[1]
+    coded = np.array([Z[:, 0], [code_of(known, z) for z in Z[:, 1]], Z[:, 2]]).T
+    packed = tree.packed_for(np.dtype(precision))
+    by_keys = precision == "float32" and missing == "learned" and tree.categories is not None
+    assert isinstance(packed, PackedSubsets) == by_keys
+    if missing == "surrogate":  # they have tests of their own
+        Z, coded = Z[~np.isnan(Z[:, 1])], coded[~np.isnan(Z[:, 1])]
+    expected = [leaf_of(tree, row) for row in coded.astype(precision)]
+    np.testing.assert_array_equal(model.apply(Z), expected)
+    np.testing.assert_array_equal(model.predict(Z), tree.value[expected, 0, 0])
+
+
+def code_of(known, z):
+    """The code of a category, -1 if it is not known; nan if it is missing."""
+    at = np.flatnonzero(known == z)
+    return np.nan if np.isnan(z) else at[0] if len(at) else -1
 
 
 @pytest.mark.parametrize("value", [1e39, -1e39, np.inf])
