@@ -8,6 +8,7 @@ from numbers import Integral
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from cart.jit.interrupts import HeldInterrupts
 
@@ -38,6 +39,15 @@ def require_n_jobs(n_jobs):
         raise ValueError(
             f"n_jobs={n_jobs!r} must be a whole number of threads (-1: one for each core) or None."
         )
+
+
+def effective_n_threads(n_jobs):
+    """As joblib's `effective_n_jobs`, for work that prefers threads: unless a backend was chosen,
+    daemonic processes (workers of `multiprocessing.Pool`) start these as well, without a warning.
+    """
+    if n_jobs is None:
+        return effective_n_jobs(n_jobs)
+    return get_active_backend(prefer="threads")[0].effective_n_jobs(n_jobs)
 
 
 def in_threads(work, n_threads, stop):
@@ -111,7 +121,7 @@ def in_parts(work, n, n_jobs=None, min_part=1, max_part=None):
         Largest length of a part. Ctrl-C is noticed between two parts.
     """
     # joblib is asked only if there may be several parts: asking takes as long as a row.
-    n_threads = min(effective_n_jobs(n_jobs), n // min_part) if n >= 2 * min_part else 1
+    n_threads = min(effective_n_threads(n_jobs), n // min_part) if n >= 2 * min_part else 1
     n_parts = n_threads if max_part is None else max(n_threads, -(-n // max_part))
     if n_parts < 2:
         work(0, n)

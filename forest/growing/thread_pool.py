@@ -8,14 +8,13 @@ from time import sleep
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from cart.estimators.grower import Grower, prepare_for_growth
 from cart.growth.plan import Plan
 from cart.primitives.memory import give_back
 from cart.primitives.mersenne_twister import first_draws
 from cart.primitives.progress import ProgressReporter
-from cart.primitives.threads import in_threads
+from cart.primitives.threads import effective_n_threads, in_threads
 from cart.splitting.feature_draw import DRAW_SEED_MAX
 from cart.table.columns import Columns
 from cart.table.encoding import complete
@@ -160,7 +159,7 @@ def grow_trees(
         left out.
     """
     work = len(seeds) * len(codes) * plan.limits.max_features
-    n_workers = min(effective_n_jobs(n_jobs), 1 + work // _WORK_PER_THREAD)
+    n_workers = min(effective_n_threads(n_jobs), 1 + work // _WORK_PER_THREAD)
     has_our_memory = shares_memory()
     if not has_our_memory and columns is not None:  # columns are not sent to workers
         table, columns = complete(table, columns, n_jobs), None
@@ -184,7 +183,7 @@ def grow_trees(
 
 def _grow_by_backend(job, queue, n_jobs):
     """Grow the trees of the queue on the workers of joblib's active backend."""
-    n_workers = effective_n_jobs(n_jobs)
+    n_workers = effective_n_threads(n_jobs)
     n_batches = _BATCHES_PER_WORKER * n_workers if n_workers > 1 else 1
     batches = np.array_split(np.arange(len(job.seeds)), min(len(job.seeds), n_batches))
     with results_of(((_grow_batch, job, batch) for batch in batches), n_jobs, False) as results:

@@ -8,13 +8,13 @@ from types import FunctionType
 from typing import Any, TypeVar
 from warnings import catch_warnings, simplefilter
 
-from joblib import effective_n_jobs, wrap_non_picklable_objects
+from joblib import wrap_non_picklable_objects
 from joblib.parallel import SequentialBackend, get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
 from cart.jit.interrupts import HeldInterrupts
 from cart.primitives.progress import ProgressReporter
-from cart.primitives.threads import has_room_for
+from cart.primitives.threads import effective_n_threads, has_room_for
 from forest.growing.dask_tasks import results_of_dask
 
 T = TypeVar("T")
@@ -134,7 +134,7 @@ def results_of(
     if isinstance(backend, SequentialBackend) or backend.supports_return_generator:
         how = "generator" if ordered else "generator_unordered"
     work = _Work() if shares_memory(**wish) else None
-    n_threads = effective_n_jobs(n_jobs) if work is not None else 1
+    n_threads = effective_n_threads(n_jobs) if work is not None else 1
     if n_threads > 1 and not has_room_for(n_threads + _OF_POOL):
         n_jobs = 1
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose, return_as=how, mmap_mode=_SHARED, **wish)

@@ -11,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import Any, Self
 
-from joblib import effective_n_jobs
-
 from cart.jit.interrupts import HeldInterrupts
+from cart.primitives.threads import effective_n_threads
 
 
 class Engine(ABC):
@@ -88,7 +87,7 @@ class LocalEngine(Engine):
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_workers = effective_n_jobs(n_jobs)
+        self.n_workers = effective_n_threads(n_jobs)
 
     def __exit__(self, *exception):
         """Do nothing: threads have ended when a method returns."""

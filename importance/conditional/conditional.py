@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from cart.primitives.progress import ProgressReporter
+from cart.primitives.threads import effective_n_threads
 from cart.primitives.user_warning import warn_user
 from forest.growing.workers import each_step, results_of, shares_memory
 from importance.conditional import donors
@@ -234,7 +234,7 @@ def find_conditions(
 def _over_trees(fitted, groups, make_loss, n_jobs, chosen, find_donors, watch):
     """Increase of the loss of every tree with each of the chosen groups permuted."""
     n_trees = len(fitted.trees)
-    batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_jobs(n_jobs)))
+    batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_threads(n_jobs)))
     given = groups, chosen, make_loss, find_donors, watch if shares_memory() else None
     with results_of(((_of_batch, fitted, batch, *given) for batch in batches), n_jobs) as parts:
         return _Increases(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from cart.primitives.progress import ProgressReporter
+from cart.primitives.threads import effective_n_threads
 from forest.growing.workers import each_step, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
@@ -239,7 +239,7 @@ def evaluate_forest(
         return evaluate(total[known] / n_times[known, np.newaxis], known)
 
     n_groups = len(groups)
-    n_blocks = max(effective_n_jobs(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
+    n_blocks = max(effective_n_threads(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
     n_steps = len(blocks) * len(fitted.trees)
     with ProgressReporter(n_steps, "tree", verbose, callback) as watch:

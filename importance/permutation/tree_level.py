@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from cart.primitives.progress import ProgressReporter
+from cart.primitives.threads import effective_n_threads
 from forest.growing.workers import each_step, results_of, shares_memory
 from importance.core.fitted_forest import NO_ROW, FittedForest
 from importance.core.groups import Groups
@@ -152,7 +152,7 @@ def evaluate_trees(
     if options.shuffles is None and options.n_repeats is not None:
         options = options._replace(shuffles=seeded(options.random_state, len(fitted.trees)))
     total = PermutationResult.empty(fitted, len(groups), options)
-    n_trees, n_threads = len(fitted.trees), effective_n_jobs(options.n_jobs)
+    n_trees, n_threads = len(fitted.trees), effective_n_threads(options.n_jobs)
     # By row, a result is as large as the tree's share of the table: hold only a few at a time.
     # The influence is summed by batches that do not depend on `n_jobs`: its rounding neither.
     n_batches = -(-n_trees // _BATCH) if options.has_influence else min(n_trees, 8 * n_threads)

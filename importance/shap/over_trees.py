@@ -6,12 +6,11 @@ from threading import Event
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.progress import ProgressReporter
-from cart.primitives.threads import in_threads, take_all
+from cart.primitives.threads import effective_n_threads, in_threads, take_all
 from importance.shap.covered_trees import CoveredTrees, tree_at
 from importance.shap.interventional import Partings, explain_tree_against
 from importance.shap.path_dependent import N_LANES, Fixed, Levels, Rules, explain_tree
@@ -87,7 +86,7 @@ def sum_over_trees(
     references = np.ascontiguousarray(references, dtype=np.float64)
     n_outputs = trees.mean.shape[1]
     sums = Sums.create((*X.shape, n_outputs), interactions)
-    n_threads = effective_n_jobs(n_jobs)
+    n_threads = effective_n_threads(n_jobs)
     blocks = list(_blocks(len(X), n_threads))
     n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
     rules, batches = Rules.create(trees.distinct), list(_batches(trees, n_walks))

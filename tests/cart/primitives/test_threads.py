@@ -1,10 +1,15 @@
-"""Threads where there is no room for another one."""
+"""Threads where there is no room for another one, and how many there are."""
 
+import multiprocessing
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import joblib
 import pytest
+
+from cart.primitives.threads import effective_n_threads
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -39,3 +44,21 @@ def test_without_room_for_a_thread_this_one_does_the_work():
     ran = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["True False", "True True"]
+
+
+def test_daemonic_processes_start_threads_without_a_warning(monkeypatch):
+    """Workers of a multiprocessing.Pool, in which joblib's own processes cannot be started."""
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    with warnings.catch_warnings(action="error"):
+        assert effective_n_threads(2) == 2
+        assert effective_n_threads(None) == 1
+    with pytest.warns(UserWarning, match="n_jobs=1"):
+        assert joblib.effective_n_jobs(2) == 1
+
+
+def test_a_backend_that_was_chosen_says_how_many_threads_there_are():
+    assert effective_n_threads(3) == 3
+    with joblib.parallel_config(backend="sequential"):
+        assert effective_n_threads(3) == 1
+    with joblib.parallel_config(n_jobs=2):
+        assert effective_n_threads(None) == 2
