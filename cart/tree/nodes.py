@@ -12,7 +12,7 @@ UNDEFINED = -2
 MORE_GO_RIGHT, MISSING_GO_LEFT = 1, 2
 # A list of categories becomes bits if these take at most so many words of 32, plus so many for each
 # category listed.
-WORDS_ANYWAY, WORDS_PER_ITEM = 32, 4
+WORDS_ANYWAY, WORDS_PER_ITEM = 8, 4
 
 
 class Nodes(NamedTuple):
