@@ -58,12 +58,13 @@ OF_THE_WHEEL = Folder(os.path.join(os.path.dirname(__file__), "kernels"), True)
 
 def folders_of(source):
     """Folders for the kernels of a source file, in order of preference: only NUMBA_CACHE_DIR if
-    that is set; else __pycache__ beside the source, then the user's cache folder."""
+    that is set; else __pycache__ beside the source, then the user's cache folder, if known."""
     if numba.config.CACHE_DIR:
         return [Folder(os.path.join(numba.config.CACHE_DIR, "cartwood"), False)]
     beside = os.path.join(os.path.dirname(source), "__pycache__")
     of_user = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return [Folder(beside, True), Folder(os.path.join(of_user, "cartwood"), False)]
+    folders = [Folder(beside, True), Folder(os.path.join(of_user, "cartwood"), False)]
+    return folders if os.path.isabs(of_user) else folders[:1]  # "~" of a user without a home
 
 
 def why_unsafe(status):

@@ -16,7 +16,7 @@ import pytest
 
 import cart
 from cart.jit.disk_cache import KernelFiles
-from cart.jit.folders import Folder, why_unsafe
+from cart.jit.folders import Folder, folders_of, why_unsafe
 from cart.jit.source_digest import imported_names
 
 PROGRAM = """
@@ -231,6 +231,14 @@ def test_a_folder_of_another_user_is_not_read_unless_of_root(tmp_path, monkeypat
     if me == 0:
         os.chown(tmp_path, me + 2, -1)
         assert why_unsafe(tmp_path.stat()) == "belongs to another user"
+
+
+def test_a_user_without_a_home_has_no_folder_in_the_working_directory(monkeypatch):
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert len(folders_of(__file__)) == 2
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # a user id without an entry
+    assert [folder.is_package for folder in folders_of(__file__)] == [True]
 
 
 def test_the_package_s_folder_is_as_safe_as_its_sources(tmp_path):
