@@ -170,8 +170,9 @@ def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> Non
     parameters : dict
         `locals()` at the end of its `__init__`, which must have no other local variables.
     """
-    kept = {name: value for name, value in parameters.items() if name != "self"}
-    vars(estimator).update(kept)
+    for name, value in parameters.items():
+        if name != "self":
+            setattr(estimator, name, value)  # subclasses may have properties
 
 
 def without_deprecated(criterion: Any) -> Any:

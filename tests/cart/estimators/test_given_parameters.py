@@ -84,3 +84,18 @@ def test_a_subclass_with_defaults_of_its_own_is_validated_by_them():
     assert Shallow().fit([[0.0], [1.0]], [0, 1]).get_depth() == 1
     with pytest.raises(ValueError, match="The 'max_depth' parameter of Shallow must"):
         Shallow(max_depth=-1).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_subclass_may_keep_a_parameter_as_a_property():
+    class Limited(cartwood.RandomForestClassifier):
+        @property
+        def max_depth(self):
+            return self._limit
+
+        @max_depth.setter
+        def max_depth(self, value):
+            self._limit = value or 2
+
+    model = clone(Limited(3)).fit([[0.0], [1.0]] * 4, [0, 1] * 4)
+    assert (model.max_depth, len(model.estimators_)) == (2, 3)
+    assert clone(model.set_params(max_depth=5)).max_depth == 5
