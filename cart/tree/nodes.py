@@ -205,10 +205,8 @@ class Categories(NamedTuple):
         n_items = np.where(are_bits, n_words, sizes)
         ends = np.cumsum(n_items + 1)
         heads = ends - n_items - 1
-        begins, lists = (
-            np.full(len(is_subset), -1),
-            np.zeros(ends[-1] if len(ends) else 0, np.uint32),
-        )
+        begins = np.full(len(is_subset), -1)
+        lists = np.zeros(ends[-1] if len(ends) else 0, np.uint32)
         begins[nodes] = heads
         lists[heads] = 4 * n_items + 2 * are_bits + self.listed_left[nodes]
         of_bits, head = np.repeat(are_bits, sizes), np.repeat(heads, sizes)
@@ -240,14 +238,5 @@ def is_in_left_subset(lists, first, category):
         is_inside = np.int64((k >= 0) & (k < n))  # no branch: it may be unpredictable
         word = np.int64(lists[first + is_inside * (1 + k)])
         return (word >> (category & 31)) & is_inside == listed_left
-    low = first + 1
-    end = low + n
-    high = end
-    while low < high:
-        middle = (low + high) // 2
-        if lists[middle] < category:
-            low = middle + 1
-        else:
-            high = middle
-    is_listed = low < end and lists[low] == category
-    return is_listed == (listed_left == 1)
+    begin = np.int64(first) + 1
+    return is_listed(lists[begin : begin + n], category) == (listed_left == 1)

@@ -26,10 +26,8 @@ class PreparedTree(NamedTuple):
     threshold: np.ndarray  # (n_nodes,), of the dtype of X: the largest donor that goes left
     n_below: np.ndarray  # (n_nodes,) int64: how many donors are at or below it
     missing_left: np.ndarray  # (n_nodes,) uint8: whether missing values go left
-    list_start: (
-        np.ndarray
-    )  # (n_nodes,) int64: of the subset, see cart.tree.nodes.Categories.in_one; -1
-    lists: np.ndarray  # uint32: subsets of categories
+    list_start: np.ndarray  # (n_nodes,) int64: where its subset begins in `lists`; -1 if none
+    lists: np.ndarray  # uint32: subsets, see cart.tree.nodes.Categories.in_one
     columns: np.ndarray  # (n_used, n_rows), of the dtype of X: values of the features used
     group_index: np.ndarray  # (n_used,) int64: index of a feature's group in `groups`
     groups: np.ndarray  # (n_groups,) int64: the groups used, ascending

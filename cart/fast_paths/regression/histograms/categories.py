@@ -24,9 +24,9 @@ from cart.fast_paths.regression.histograms.histogram import (
     add_row,
     code_range,
 )
-from cart.fast_paths.regression.histograms.numbers import Numbers, add_up_codes, divide_codes
+from cart.fast_paths.regression.histograms.numbers import add_up_codes, divide_codes
 from cart.fast_paths.regression.histograms.path import HistogramPath
-from cart.jit.decorators import inline_kernel, kernel, like
+from cart.jit.decorators import inline_kernel, kernel
 from cart.primitives.partition import partition
 from cart.splitting.category_subsets import (
     EXACT,
@@ -41,9 +41,9 @@ from cart.splitting.category_subsets import (
 )
 
 
-@like(Numbers)
 class NumbersAndCategories(NamedTuple):
-    """Some columns hold categories."""
+    """Some columns hold categories; the same protocol as
+    `cart.fast_paths.regression.histograms.numbers.Numbers`."""
 
     subsets: Subsets
 
@@ -71,7 +71,7 @@ class NumbersAndCategories(NamedTuple):
             write_subset(self.subsets, this)
 
     def grow_small(self, growth, table, rows, node, height, n_nodes, limits):
-        return np.int64(-1)
+        return np.int64(-1)  # so the kernels of small nodes are not compiled
 
 
 @kernel
