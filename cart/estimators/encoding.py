@@ -6,12 +6,11 @@ from scipy.sparse import issparse
 from cart.splitting.category_subsets import CategoricalTable
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
-from cart.table.encoding import encode
+from cart.table.encoding import FEW_VALUES, encode
 from cart.table.float_table import FloatTable
 from cart.table.merged_values import count_merged_values, exceeds_doubles, warn_of_merged_values
 from cart.table.table import Table
 
-_MANY_VALUES = 1 << 17  # a smaller table keeps its values
 # A sparse table is made dense, for faster growth, if the share of its nonzero values is at least
 # _DENSE_FROM (by splitter), and their number at most _DENSE_MAX, since it takes more memory.
 _DENSE_FROM, _DENSE_MAX = {"best": 1 / 4, "random": 1 / 16}, 1 << 22
@@ -84,7 +83,7 @@ def _encode_values(estimator, columns, splitter, keeps_values=True):
         return FloatTable.encode(columns, n_jobs)
     # Bins need the values; in a small table, keeping them is faster than looking them up later.
     has_bins = getattr(estimator, "max_bins", None) is not None
-    keeps_values = keeps_values or has_bins or columns.X.size < _MANY_VALUES
+    keeps_values = keeps_values or has_bins or columns.X.size <= FEW_VALUES
     return encode(columns, n_jobs=n_jobs, keeps_values=keeps_values)
 
 

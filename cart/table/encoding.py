@@ -20,9 +20,9 @@ BLOCK = 1 << 17
 # be read again for each of them.
 LEAST_COLUMNS = 4
 LEAST_PER_THREAD = 2  # columns: even a thread that shares cache lines with another is a gain
-# A table of more than BLOCK values is ranked in at least _RUNS runs of columns, to bound the memory
-# of a run; in fewer runs, if they would have less than LEAST_COLUMNS.
-_RUNS = 8
+# A table of more than FEW_VALUES is ranked in at least _RUNS runs of columns, to bound the memory of
+# a run; in fewer runs, if they would have less than LEAST_COLUMNS.
+FEW_VALUES, _RUNS = 1 << 19, 8
 
 _FEW_LEVELS = 8  # cells of the table per level: so few levels are worth their memory
 _NARROW_MAX = 1 << 16  # rows, whose ranks fit into 16 bits
@@ -41,22 +41,23 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
         As in joblib: threads that dense columns are shared among.
     keeps_values : bool, default=True
         If False, the values of dense columns are not stored, unless few of them are distinct: the
-        table has no levels until it is completed (see `complete`). Its codes are narrow if there
-        are so few rows that 16 bits are sure to be enough.
+        table has no levels until it is completed (see `complete`).
 
     Returns
     -------
     Table or SparseTable
+        Codes of numbers are narrow if there are so few rows that 16 bits are sure to be enough.
     """
     if issparse(columns.X):
         return _encode_sparse(csc_matrix(columns.X))
     n_samples, n_columns = columns.X.shape
+    codes = np.empty((n_columns, n_samples), _type_of_codes(columns, n_categories))
     if n_categories is None:
         n_categories = np.zeros(n_columns, np.int64)
-    codes = np.empty((n_columns, n_samples), _type_of_codes(columns, keeps_values))
     is_wide = codes.dtype == np.uint32
     is_small = codes.size <= BLOCK
-    width = n_columns if is_small else max(1, min(BLOCK // n_samples, n_columns // _RUNS))
+    most = n_columns if codes.size <= FEW_VALUES else n_columns // _RUNS
+    width = n_columns if is_small else max(1, min(BLOCK // n_samples, most))
     run_width = max(width, LEAST_COLUMNS)
     found = [()] * n_columns  # what each run has found, at the index of its first column
 
@@ -93,8 +94,8 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     return Table(codes, levels, levels, level_start, ties, ties.tie_span, np.arange(n_columns))
 
 
-def _type_of_codes(columns, keeps_values):
-    if keeps_values or columns.X.shape[0] > _NARROW_MAX:
+def _type_of_codes(columns, n_categories):
+    if n_categories is not None or columns.X.shape[0] > _NARROW_MAX:
         return np.uint32
     # A sum that overflows in both directions is nan, too: then codes are wide without need.
     with np.errstate(over="ignore", invalid="ignore"):

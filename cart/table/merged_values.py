@@ -13,10 +13,9 @@ from scipy.sparse import csc_matrix, issparse
 from cart.jit.decorators import entry_kernel
 from cart.primitives.threads import in_parts
 from cart.primitives.user_warning import warn_user
-from cart.table.columns import Columns
 from cart.table.float_table import FloatTable
 from cart.table.precision import dates_as_seconds, kinds_of
-from cart.table.repeated_codes import RepeatedCodes
+from cart.table.repeated_codes import RepeatedCodes, Values, differs
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
 _WHOLE = "iumM"
@@ -24,7 +23,8 @@ _WHOLE = "iumM"
 _NUMBERS = "biuf"
 # Whole numbers up to these are exact in float32, and in float64.
 _WHOLE_MAX, _DOUBLE_MAX = 2**24, 2**53
-# With shorter columns, threads would wait for the interpreter longer than they work.
+# With shorter columns, threads would wait for the interpreter longer than they work, and a copy of a
+# column would cost more than a look at values that lie far apart.
 _MIN_ROWS = 1 << 16
 # Rows are checked in blocks of _VALUES_AT_ONCE values, which fit into the caches, but of at least
 # _LEAST_ROWS, or calls of NumPy would cost more. Columns are taken in runs of _VALUES_TAKEN values.
@@ -80,19 +80,20 @@ def count_merged_values(X, table, n_jobs=None):
     may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
     if n_samples < _MIN_ROWS or not hasattr(X, "iloc"):
         X = _as_array(X, may_merge)
-    may_merge &= ~_surviving_columns(X)
     if is_ranked:
         may_merge &= n_left < n_samples
+    if may_merge.any():
+        may_merge &= ~_surviving_columns(X)
 
     def count(first, end):
-        room = np.empty(n_samples + 1, np.int64) if is_ranked else RepeatedCodes.create(n_samples)
+        room = np.empty(n_samples + 1, np.uint32) if is_ranked else RepeatedCodes.create(n_samples)
         for mine, values in _runs_of_columns(X, may_merge, first, end):
             codes = _rows(table.codes, mine).astype(np.uint32, copy=False)
             if is_ranked:
                 n_merged[mine] = _count_ranked(values, codes, room)
             else:
                 start = n_samples * np.arange(len(mine) + 1)
-                counts = _count_unranked(values.ravel(), codes.ravel(), start, room)
+                counts = _count_unranked(values, codes.ravel(), start, room)
                 n_merged[mine], n_left[mine] = counts
 
     if may_merge.any():
@@ -112,7 +113,8 @@ def _count_sparse(X):
     start = X.indptr + np.append(0, np.cumsum(has_zero))
     single = values.astype(np.float32) + np.float32(0)  # turns -0 into 0
     room = RepeatedCodes.create(X.shape[0])
-    return _count_unranked(_as_whole(values), single.view(np.uint32), start, room)
+    values = Values.of(_in_64_bits(values)[:, np.newaxis], np.zeros(X.shape[1]), start[:-1])
+    return _count_unranked(values, single.view(np.uint32), start, room)
 
 
 def _as_array(X, is_number):
@@ -136,67 +138,69 @@ def _is_plain(dtype):
     return isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS
 
 
-def _as_whole(values):
-    """Map numbers to int64, equal numbers to equal ones and others not; nan may become anything."""
-    if values.dtype.kind == "f":
-        return (values.astype(np.float64, copy=False) + 0.0).view(np.int64)  # turns -0 into 0
-    return values.astype(np.int64, copy=False)
+def _in_64_bits(values):
+    """Numbers as float64 or int64, which keeps different ones different; nan may become anything."""
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
 
 
 def _count_ranked(values, codes, one_of):
-    """Count how many distinct values of each column merge; `one_of` has room for one per rank."""
-    differing = np.empty(values.size, np.int64)
-    differing = differing[: _find_differing(values, codes, one_of, differing)]
-    return _count_distinct(values.ravel(), differing, values.shape[1] * np.arange(len(values) + 1))
+    """Count how many distinct values of each column merge; `one_of` has room for one row of each
+    rank, and of missing values."""
+    places = np.empty(codes.size, np.int64)
+    places = places[: _find_differing(values, codes, one_of, places)]
+    return _count_distinct(values, places, codes.shape[1] * np.arange(len(codes) + 1))
 
 
 @entry_kernel
-def _find_differing(values, codes, one_of, differing):
-    """Write the positions, column after column, of values that differ from the one kept of their
+def _find_differing(values, codes, one_of, places):
+    """Write the places, column after column, of values that differ from the one kept of their
     rank; return how many there are."""
-    n_found, n = 0, np.uint32(values.shape[1])  # one_of[n] is for missing values
-    for column in range(values.shape[0]):
+    n_found, n = 0, np.uint32(codes.shape[1])  # one_of[n] is for missing values
+    for column in range(codes.shape[0]):
+        mine = codes[column]
         for i in range(n):
-            one_of[min(codes[column, i], n)] = values[column, i]
+            one_of[min(mine[i], n)] = i
         for i in range(n):
-            code = codes[column, i]
-            differing[n_found] = column * n + i
-            n_found += (one_of[min(code, n)] != values[column, i]) & (code < n)
+            kept = np.int64(one_of[min(mine[i], n)])
+            places[n_found] = column * n + i
+            n_found += kept != i and mine[i] < n and differs(values, column, kept, i)
     return n_found
 
 
 def _count_unranked(values, codes, start, repeated):
     """Count how many distinct values of each column merge, and how many are left; column k has the
-    values start[k]:start[k + 1]."""
-    differing, n_left = repeated.compare(values, codes, start)
-    return _count_distinct(values, differing, start), n_left
+    codes start[k]:start[k + 1]."""
+    places, n_left = repeated.compare(values, codes, start)
+    return _count_distinct(values, places, start), n_left
 
 
 def _count_distinct(values, places, start):
-    """Count the distinct values of each column at these positions, which ascend."""
+    """Count the distinct values of each column at these places, which ascend."""
     bounds = np.searchsorted(places, start)
     n_distinct = np.diff(bounds)
     for k in np.flatnonzero(n_distinct > 1):
-        n_distinct[k] = len(np.unique(values[places[bounds[k] : bounds[k + 1]]]))
+        n_distinct[k] = values.distinct(k, places[bounds[k] : bounds[k + 1]] - start[k])
     return n_distinct
 
 
 def _runs_of_columns(X, may_merge, first, end):
     """Yield those of columns first, ..., end - 1 whose values may merge, some at a time: their
-    numbers, and their values as int64, (n_columns, n_samples)."""
+    numbers, and their Values."""
     width = max(1, _VALUES_TAKEN // len(X))
     if not isinstance(X, np.ndarray):
         for mine, part in _parts_of_a_frame(X, first + np.flatnonzero(may_merge[first:end]), width):
-            differ = ~_surviving_columns(part)
-            if differ.any():
-                yield mine[differ], np.ascontiguousarray(_as_whole(part[:, differ]).T)
+            differ = np.flatnonzero(~_surviving_columns(part))
+            if len(differ) > 0:
+                yield mine[differ], Values.of(_in_64_bits(part), differ)
         return
-    columns = Columns(X, np.float64 if X.dtype.kind == "f" else X.dtype)
+    # A short column is compared where it is: most of its values are not looked at.
+    stays = len(X) < _MIN_ROWS and X.flags.carray and X.dtype in (np.float64, np.int64)
     for start in range(first, end, width):
-        mine = np.flatnonzero(may_merge[start : min(start + width, end)])
+        mine = start + np.flatnonzero(may_merge[start : min(start + width, end)])
         if len(mine) > 0:
-            taken = _rows(columns.take(start, start + mine[-1] + 1), mine)
-            yield start + mine, _as_whole(taken)
+            skipped = 0 if stays else mine[0]
+            run = X if stays else X[:, skipped : mine[-1] + 1]
+            yield mine, Values.of(_in_64_bits(run), mine - skipped)
 
 
 def _parts_of_a_frame(X, columns, width):

@@ -19,6 +19,37 @@ from cart.table.ranking import MISSING
 
 # Bits per code: if all codes are distinct, one in fifty becomes a candidate.
 _BITS = 26
+_WHOLE_NONZERO, _FLOAT_NONZERO = np.int64(-1), np.int64(2**63 - 1)
+
+
+class Values(NamedTuple):
+    """The values of some columns, compared by their bits: kernels are compiled for one type."""
+
+    bits: np.ndarray  # (n_rows, n_columns) int64, C order
+    column: np.ndarray  # (n,) int64: where in `bits` each of the columns is
+    row: np.ndarray  # (n,) int64: the row of its first value
+    nonzero: np.int64  # bits that are all 0 in the number 0 only, which may have a sign
+
+    @classmethod
+    def of(cls, numbers, column, row=None):
+        """Wrap float64 or int64 numbers, (n_rows, n_columns); a copy if kernels cannot take them."""
+        nonzero = _FLOAT_NONZERO if numbers.dtype.kind == "f" else _WHOLE_NONZERO
+        row = np.zeros(len(column), np.int64) if row is None else row
+        bits = np.require(numbers, requirements=("C", "A", "W")).view(np.int64)
+        return cls(bits, np.asarray(column, np.int64), row, nonzero)
+
+    def distinct(self, k, places):
+        """How many of the values of column k at these places are distinct."""
+        bits = self.bits[self.row[k] + places, self.column[k]]
+        return len(np.unique(bits if self.nonzero == _WHOLE_NONZERO else bits.view(np.float64)))
+
+
+@inline_kernel
+def differs(values, k, one, other):
+    """Do two values of column k differ?"""
+    first, column = values.row[k], values.column[k]
+    a, b = values.bits[first + one, column], values.bits[first + other, column]
+    return (a != b) & ((a | b) & values.nonzero != 0)
 
 
 class RepeatedCodes(NamedTuple):
@@ -40,11 +71,11 @@ class RepeatedCodes(NamedTuple):
 
         Parameters
         ----------
-        values : ndarray of shape (n,), int64
+        values : Values
         codes : ndarray of shape (n,), uint32
             MISSING ones are skipped.
         start : ndarray of shape (n_columns + 1,), int64
-            Column c has values start[c]:start[c + 1].
+            Column c has codes start[c]:start[c + 1].
 
         Returns
         -------
@@ -78,7 +109,7 @@ def _compare(values, codes, start, room, differing, n_codes):
             if room.first[at] == MISSING:
                 room.first[at] = i
                 n_first += 1
-            elif values[first + room.first[at]] != values[first + i]:
+            elif differs(values, column, np.int64(room.first[at]), i):
                 differing[n_found] = first + i
                 n_found += 1
         n_codes[column] = n_known - n_candidates + n_first

@@ -33,7 +33,7 @@ def grow_both_ways(X, y, weights, params, expected_path, hands_on=False, is_narr
     codes = y.astype(float).reshape(len(y), -1)
     plan = make_plan(model, criterion[model.criterion], "best", *X.shape, codes.shape[1], n_values)
     table = encode(Columns(X.astype(np.float32)))
-    table = table.narrow() if is_narrow else table
+    table = table.narrow() if is_narrow else table.wide()
     assert table.codes.dtype == (np.uint16 if is_narrow else np.uint32)
     fast, general = paths(table, codes, plan, expected_path)
     if hands_on:

@@ -14,7 +14,7 @@ from cart.table.distinct_values import FEATURE_THRESHOLD, last_tied
 from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
 from cart.table.ranking import MISSING, Scratch, rank
-from cart.table.repeated_codes import RepeatedCodes
+from cart.table.repeated_codes import RepeatedCodes, Values
 from cart.table.table import code_up_to, value_of
 from tests.agreement.same import assert_same_tables
 
@@ -124,7 +124,7 @@ def test_threads_write_to_memory_of_their_own():
 
 
 def test_the_memory_of_ranking_is_bounded_by_that_of_the_codes():
-    X = np.random.default_rng(0).random((10_000, 40))
+    X = np.random.default_rng(0).random((20_000, 40))
     columns = Columns(X, np.float32)
     encode(columns, keeps_values=False)  # what is made once
     tracemalloc.start()
@@ -200,7 +200,8 @@ def test_values_of_one_code_are_compared(n_levels):
     values = 4 * codes.astype(np.int64) + rng.choice(2, codes.shape, p=[0.9, 0.1])
     codes, values = codes.ravel(), values.ravel()
     start = np.array([0, 500, 500, 507, 1000, 1500])  # columns differ in length
-    differing, n_codes = RepeatedCodes.create(500).compare(values, codes, start)
+    numbers = Values.of(values[:, np.newaxis], np.zeros(5), start[:-1])
+    differing, n_codes = RepeatedCodes.create(500).compare(numbers, codes, start)
     expected = []
     for column in range(5):
         first = {}
