@@ -155,19 +155,15 @@ def check_table(estimator, X, y, reset=True):
 def _take_plain_table(estimator, X, y, precision):
     """X and y as the full checks would return them, if these would find nothing; else None."""
     numbers = _numbers_of(X)
-    is_plain = (
-        _is_plain(numbers)
-        and numbers.dtype in (np.float64, precision)
-        and y is not None
-        and _is_finite(numbers)
-    )
-    if not is_plain:
+    is_plain = _is_plain(numbers) and numbers.dtype in (np.float64, precision) and y is not None
+    ends = _ends_of(numbers) if is_plain else (np.nan,)
+    if not all(map(isfinite, ends)):
         return None
     if numbers is not X or hasattr(estimator, "feature_names_in_"):  # names, new or of an old fit
         validate_data(estimator, X, skip_check_array=True)
     estimator.n_features_in_ = numbers.shape[1]
     if numbers.dtype != precision:
-        _refuse_what_overflows(numbers, precision)
+        _refuse_if_infinite(ends, precision)
         if numbers is not X and not np.may_share_memory(numbers, X.iloc[:, 0].to_numpy()):
             numbers = numbers.astype(precision)  # to_numpy copied: keep a copy of half the size
     y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
@@ -208,10 +204,13 @@ def _is_pandas(X, name):
 
 def _is_finite(X):
     """Whether all numbers are finite: the extremes tell, and are found faster than a sum."""
+    return all(map(isfinite, _ends_of(X)))
+
+
+def _ends_of(X):
+    """The lowest and the highest number; nan if there is one."""
     with np.errstate(invalid="ignore"):
-        return isfinite(np.maximum.reduce(X, axis=None)) and isfinite(
-            np.minimum.reduce(X, axis=None)
-        )
+        return np.minimum.reduce(X, axis=None), np.maximum.reduce(X, axis=None)
 
 
 def refuse_too_large(X):
@@ -232,11 +231,16 @@ def refuse_too_large(X):
 
 def _refuse_what_overflows(X, precision):
     """Raise a ValueError for numbers that overflow the precision, even under `assume_finite`."""
-    ends = np.array([X.min(), X.max()])
+    ends = _ends_of(X)
     if np.isnan(ends).any():
-        ends = np.array([np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)])
+        ends = np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)
+    _refuse_if_infinite(ends, precision)
+
+
+def _refuse_if_infinite(numbers, precision):
+    """Raise a ValueError if one of the numbers, perhaps of X, is infinite in the precision."""
     with np.errstate(over="ignore"), config_context(assume_finite=False):
-        assert_all_finite(ends.astype(precision), allow_nan=True, input_name="X")
+        assert_all_finite(np.array(numbers, precision), allow_nan=True, input_name="X")
 
 
 def check_rows(estimator, X, converts=True):
