@@ -24,15 +24,15 @@ class Columns:
         self.X = X
         self.precision = np.dtype(X.dtype if precision is None else precision)
 
-    def take(self, first, end, rows=slice(None), out=None):
-        """Return columns first, ..., end - 1 of some rows.
+    def take(self, which, rows=slice(None), out=None):
+        """Return the columns `which`, a slice or their numbers, of some rows.
 
         Returns
         -------
-        ndarray of shape (end - first, n_rows), of the precision, in C order
+        ndarray of shape (n_columns, n_rows), of the precision, in C order
             `out` if that is given.
         """
-        mine = self.X[rows, first:end]
+        mine = self.X[rows, which]
         taken = np.empty(mine.shape[::-1], self.precision) if out is None else out
         _transpose(mine, taken)
         return taken

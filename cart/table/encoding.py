@@ -75,7 +75,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
             ranks = codes[run] if is_wide else np.empty(codes[run].shape, np.uint32)
             # Values of 32 bits are put where their ranks will replace them.
             room = ranks.view(np.float32) if columns.precision == np.float32 else None
-            arrays = columns.take(run.start, run.stop, out=room), n_categories[run], ranks
+            arrays = columns.take(run, out=room), n_categories[run], ranks
             parts = _runs(0, len(ranks), width)
             found[run.start] = [rank_some(*(array[part] for array in arrays)) for part in parts]
             if not is_wide:
@@ -125,38 +125,40 @@ def complete(table, columns, n_jobs=None):
     """
     if not isinstance(table, Table) or table.is_complete:
         return table
-    levels = Levels.of(look_up(table, columns, 0, len(table.codes), n_jobs))
+    levels = Levels.of(look_up(table, columns, slice(None), n_jobs))
     return table._replace(levels=levels, tops=levels)
 
 
-def look_up(table, columns, first, end, n_jobs=None):
-    """Look up the values of the codes of columns first, ..., end - 1 in the rows of X.
+def look_up(table, columns, which, n_jobs=None):
+    """Look up the values of the codes of some columns in the rows of X.
 
     Parameters
     ----------
     table, columns, n_jobs : see `complete`
-    first, end : int
+    which : slice or ndarray of int
+        The columns.
 
     Returns
     -------
     ndarray of shape (n_levels,), of the precision of the columns
         Column after column.
     """
-    start = table.level_start[first : end + 1] - table.level_start[first]
+    start = np.concatenate(([0], np.cumsum(np.diff(table.level_start)[which])))
+    n_columns = len(start) - 1
     levels = np.empty(start[-1], columns.precision)
 
     def fill(begin, behind):
-        n_rows = rows_at_once(end - first)
-        shape = end - first, min(n_rows, behind - begin)
+        n_rows = rows_at_once(n_columns)
+        shape = n_columns, min(n_rows, behind - begin)
         values, codes = np.empty(shape, columns.precision), np.empty(shape, np.uint32)
         for row in range(begin, behind, n_rows):
             rows = slice(row, min(row + n_rows, behind))
             n = rows.stop - row
-            columns.take(first, end, rows, out=values[:, :n])
-            codes[:, :n] = table.codes[first:end, rows]  # uint32, for the kernel
+            columns.take(which, rows, out=values[:, :n])
+            codes[:, :n] = table.codes[which, rows]  # uint32, for the kernel
             _place(values, codes, n, start, levels)
 
-    in_parts(fill, table.codes.shape[1], n_jobs, max(1, BLOCK // (end - first)))
+    in_parts(fill, table.codes.shape[1], n_jobs, max(1, BLOCK // n_columns))
     return levels
 
 

@@ -2,8 +2,8 @@
 
 A fast path grows on ranks only: it stores the two codes beside a cut, as one word, in place of the
 threshold. Values are looked up once the trees are grown. If they were left in X (see
-`cart.table.encoding.complete`), a thread looks up some columns at a time for all trees, so that a
-fit on few threads never holds the values of all columns.
+`cart.table.encoding.complete`), a thread looks up some columns at a time for all trees, of those that
+have cuts, so that a fit on few threads never holds the values of all columns.
 """
 
 import numpy as np
@@ -12,7 +12,13 @@ from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.sort_keys import CODE_SHIFT, RECORD
 from cart.primitives.threads import in_parts
 from cart.table.distinct_values import Levels, level_at
-from cart.table.encoding import BLOCK, LEAST_COLUMNS, LEAST_PER_THREAD, look_up
+from cart.table.encoding import (
+    BLOCK,
+    FEW_VALUES,
+    LEAST_COLUMNS,
+    LEAST_PER_THREAD,
+    look_up,
+)
 
 _PARTS = 8  # parts of the columns, looked up one after another: each is a pass over all nodes
 
@@ -79,17 +85,32 @@ def fill_thresholds(trees, table, columns, n_jobs=None):
     if not trees:
         return
     splits = [tree.splits for tree in trees]
-    n_columns = len(table.codes)
-    step = max(LEAST_COLUMNS, -(-n_columns // _PARTS))
-    least = max(LEAST_PER_THREAD, BLOCK // table.codes.shape[1])
+    used = _columns_of(splits, table)
+    n_samples = table.codes.shape[1]
+    n_parts = _PARTS if len(used) * n_samples > FEW_VALUES else 1
+    step = max(LEAST_COLUMNS, -(-len(used) // n_parts))
+    least = max(LEAST_PER_THREAD, BLOCK // n_samples)
 
-    def fill_columns(first, end):
-        values = Levels.of(look_up(table, columns, first, end))
-        start = table.level_start - table.level_start[first]
-        part = table._replace(levels=values, tops=values, level_start=start)
+    def fill_columns(begin, behind):
+        mine = used[begin:behind]
+        first, end = int(mine[0]), int(mine[behind - begin - 1]) + 1
+        which = slice(first, end) if end - first == len(mine) else mine
+        values = Levels.of(look_up(table, columns, which))
+        n_levels = np.zeros_like(table.level_start)
+        n_levels[mine + 1] = np.diff(table.level_start)[mine]
+        part = table._replace(levels=values, tops=values, level_start=np.cumsum(n_levels))
         for features, thresholds in splits:
             write_thresholds(features, thresholds, part, first, end)
 
-    in_parts(fill_columns, n_columns, n_jobs, least, step)
+    if len(used) > 0:
+        in_parts(fill_columns, len(used), n_jobs, least, step)
     for tree in trees:
         del tree.has_cuts
+
+
+def _columns_of(splits, table):
+    """The columns that have cuts, ascending."""
+    is_used = np.zeros(len(table.codes), bool)
+    for features, _ in splits:
+        is_used[table.columns[features[features >= 0]]] = True
+    return np.flatnonzero(is_used)

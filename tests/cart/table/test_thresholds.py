@@ -48,6 +48,7 @@ def values_in_X():
     fill_thresholds = grow.fill_thresholds
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "FEW_VALUES", 0)
+        patch.setattr(thresholds, "FEW_VALUES", 0)  # columns are looked up in several parts
         patch.setattr(table_encoding, "_FEW_LEVELS", np.inf)
         patch.setattr(thresholds, "BLOCK", 1)  # threads that small tables would not start
         patch.setattr(grow, "fill_thresholds", settle_and_count)
