@@ -77,6 +77,8 @@ def refuse_missing_target(y, name="y"):
     y = np.asarray(y)
     if y.ndim == 0 or y.dtype.kind not in "OM":
         return
+    if y.dtype.kind == "O" and not _MISSING & {kind.__name__ for kind in set(map(type, y.flat))}:
+        return
     is_missing = (np.isnat if y.dtype.kind == "M" else _is_missing)(y).astype(bool)
     rows = np.flatnonzero(is_missing.reshape(len(y), -1).any(axis=1))
     if len(rows):
@@ -86,9 +88,8 @@ def refuse_missing_target(y, name="y"):
         )
 
 
-_is_missing = np.frompyfunc(  # by name, since pandas need not be installed
-    lambda label: type(label).__name__ in ("NoneType", "NAType", "NaTType"), 1, 1
-)
+_MISSING = {"NoneType", "NAType", "NaTType"}  # by name, since pandas need not be installed
+_is_missing = np.frompyfunc(lambda label: type(label).__name__ in _MISSING, 1, 1)
 
 
 def encode_labels(y):
@@ -104,7 +105,7 @@ def encode_labels(y):
     ValueError
         If y holds continuous numbers.
     """
-    is_plain = y.ndim == 1 and y.dtype.kind in "biu"
+    is_plain = y.ndim == 1 and (y.dtype.kind in "biu" or _are_words(y))
     columns = y.reshape(len(y), -1)
     if not is_plain:
         check_classification_targets(columns)  # accepts bytes, as scikit-learn's trees do
@@ -129,7 +130,18 @@ def _find_labels(column):
             is_met[steps] = True
             labels = (np.flatnonzero(is_met) + lowest).astype(column.dtype)
             return labels, (np.cumsum(is_met) - 1).take(steps)
+    if _are_words(column):  # found by their hashes: to sort them all takes ten times as long
+        words = column.tolist()
+        labels = sorted(set(words))
+        place = {label: k for k, label in enumerate(labels)}
+        codes = np.fromiter(map(place.__getitem__, words), np.int64, len(words))
+        return np.array(labels, object), codes
     return np.unique(column, return_inverse=True)
+
+
+def _are_words(column):
+    """Whether all labels are objects of type `str`."""
+    return column.dtype.kind == "O" and set(map(type, column.flat)) == {str}
 
 
 def encode_known_labels(y, labels):

@@ -192,8 +192,10 @@ def _numbers_of(X):
     """The values of a pandas DataFrame of numbers as an array; anything else unchanged."""
     if not _is_pandas(X, "DataFrame"):
         return X
-    is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in X.dtypes)
-    return X.to_numpy() if is_plain else X
+    dtypes = X.dtypes.tolist()
+    is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)
+    # Left to itself, pandas makes objects of numbers beside truth values.
+    return X.to_numpy(np.result_type(*dtypes)) if is_plain and dtypes else X
 
 
 def _is_pandas(X, name):
