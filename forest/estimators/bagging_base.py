@@ -301,7 +301,7 @@ class BaseBagging(
         """Context with an iterator of the results of tasks, in the order of the tasks."""
         return results_of(tasks, self.n_jobs, verbose=self.verbose, prefer=None)
 
-    def _predict_out_of_bag(self, X, target):
+    def _predict_out_of_bag(self, X, target, judges=True):
         """See `VotingMixin._votes_out_of_bag`."""
         # strict=False, as in `_each_output`: the user may have removed estimators.
         tasks = (
@@ -311,7 +311,8 @@ class BaseBagging(
         seed = self._draws[0][0].seeds[0]
         with self._in_order(tasks) as answers:
             shaped = ((rows, said.reshape(len(rows), *self._shape)) for rows, said in answers)
-            return self._votes_out_of_bag(shaped, len(self.estimators_), target, seed)
+            n_models = len(self.estimators_)
+            return self._votes_out_of_bag(shaped, n_models, target, seed, judges=judges)
 
     def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
         """Out-of-bag predictions: what the estimators predict for training rows they did not draw.

@@ -36,7 +36,7 @@ from forest.sampling.bootstrap import Draws, bootstrap_of
 from forest.sampling.plan import draws_as_likely, plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
-from forest.voting.out_of_bag import NO_ROW, OutOfBag, outputs_out_of_bag
+from forest.voting.out_of_bag import NO_ROW, OutOfBag, outputs_out_of_bag, sum_out_of_bag
 from forest.voting.rules import RULES, soft_vote, vote, with_ballots
 
 # Packed trees of each fit, by its first tree. They are kept here, so that predicting does not
@@ -264,13 +264,16 @@ class BaseForest(
             require_weight(weight)
         return weight
 
-    def _predict_out_of_bag(self, X, target):
+    def _predict_out_of_bag(self, X, target, judges=True):
         """Out-of-bag votes of the trees; see `VotingMixin._votes_out_of_bag`."""
         X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         bootstrap = bootstrap_of(self)
-        answers = outputs_out_of_bag(self._packed(), X, target.n_outputs, bootstrap.out_of_bag)
+        trees = self._packed(), X, target.n_outputs, bootstrap.out_of_bag
+        if self.voting == "soft" and not judges:
+            return sum_out_of_bag(*trees), None
+        answers = outputs_out_of_bag(*trees)
         n_trees, seed = len(self.estimators_), bootstrap.seeds[0]
-        return self._votes_out_of_bag(answers, n_trees, target, seed, bootstrap.groups)
+        return self._votes_out_of_bag(answers, n_trees, target, seed, bootstrap.groups, judges)
 
     def out_of_bag(self, X: MatrixLike, y: MatrixLike) -> OutOfBag:
         """Out-of-bag predictions: what the trees predict for training rows they were not grown on.

@@ -130,7 +130,7 @@ def _find_spread(forest, trees):
         raise ValueError(NO_ROW)
     training_rows.keep_leaves(forest)  # raises an error if the table was changed since the fit
     X, y = training_rows.training_table(forest)
-    votes, _ = forest._predict_out_of_bag(X, encode_numbers(y))
+    votes, _ = forest._predict_out_of_bag(X, encode_numbers(y), judges=False)
     known = votes.n_models > 0
     if not known.any():
         raise ValueError(NO_ROW)

@@ -81,7 +81,7 @@ def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind, in_bag:
         lambda t: np.flatnonzero(in_bag.counts(t, first, end) == 0),
     )  # fmt: skip
     n_values = model.n_classes_ if kind.has_classes else 1
-    votes = vote_out_of_bag(answers, truth, n_values, model.voting)
+    votes = vote_out_of_bag(answers, truth, n_values, model.voting, judges=False)
     is_known = votes.n_models > 0
     values, truth = votes.values[is_known, 0], truth[is_known, 0]
     if kind.has_classes:

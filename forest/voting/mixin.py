@@ -48,17 +48,17 @@ class VotingMixin:
                 'voting="soft" (the mean) or "oob_weighted".'
             )
 
-    def _votes_out_of_bag(self, answers, n_models, target, seed, groups=None):
+    def _votes_out_of_bag(self, answers, n_models, target, seed, groups=None, judges=True):
         """The OutOfBagVotes of the models, and the Stack that was trained on them, or None.
 
-        `answers` and `groups` are those of `forest.voting.out_of_bag.vote_out_of_bag`; `seed` is
-        for the folds by which a stack is cross-fitted.
+        `answers`, `groups` and `judges` are those of `forest.voting.out_of_bag.vote_out_of_bag`;
+        `seed` is for the folds by which a stack is cross-fitted.
         """
         n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
         if self.voting != "stacked":
             costs = getattr(self, "loss_", None)
             votes = vote_out_of_bag(
-                answers, target.codes, max(n_values), self.voting, costs, groups
+                answers, target.codes, max(n_values), self.voting, costs, groups, judges
             )
             return votes, None
         return stack_out_of_bag(
@@ -78,7 +78,7 @@ class VotingMixin:
         """
 
         def learn():
-            votes, stack = self._predict_out_of_bag(X, target)
+            votes, stack = self._predict_out_of_bag(X, target, judges=False)
             if stack is not None:
                 self._stack = stack
                 self.final_estimator_ = stack.learners

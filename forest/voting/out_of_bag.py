@@ -225,7 +225,7 @@ class OutOfBagVotes(NamedTuple):
     total: np.ndarray  # (n_samples, n_outputs, n_values) float64: sum of weighted ballots
     weight: np.ndarray  # (n_samples, n_outputs, 1) float64: sum of weights, 0 if no model votes
     n_models: np.ndarray  # (n_samples,) int64: number of models for which the row is out of bag
-    scores: np.ndarray  # (n_models, n_outputs) float64: accuracy or R2 of each model
+    scores: np.ndarray  # (n_models, n_outputs) float64: accuracy or R2 of each model judged
     curve: np.ndarray  # (n_models,) float64: see OutOfBag; nan while no row was out of bag
 
     @property
@@ -240,7 +240,7 @@ Answers = Iterable[tuple[np.ndarray, np.ndarray]]  # rows and outputs, model by 
 
 def vote_out_of_bag(
     answers: Answers, truth: np.ndarray, n_values: int, rule: str,
-    costs: np.ndarray | None = None, groups: np.ndarray | None = None,
+    costs: np.ndarray | None = None, groups: np.ndarray | None = None, judges: bool = True,
 ) -> OutOfBagVotes:  # fmt: skip
     """Let models vote on the rows that are out of bag for them.
 
@@ -260,6 +260,8 @@ def vote_out_of_bag(
         The loss matrix, by which classes are predicted for scores and losses.
     groups : ndarray of shape (n_samples,), int, optional
         Groups of rows that are drawn together: 0, 1, ...
+    judges : bool, default=True
+        False leaves out the scores and the curve, if the rule does not need them.
 
     Returns
     -------
@@ -277,12 +279,14 @@ def vote_out_of_bag(
     model_scores, curve = [], []
     losses = np.zeros(len(truth))
     for rows, outputs in answers:
-        together = None if groups is None else groups[rows]
-        scores, without = scores_of(decide(outputs), truth[rows], together)
-        model_scores.append(scores)
         n_models[rows] += 1
         ballot = ballots(outputs, is_hard)
         equal.add(rows, ballot, 1.0)
+        if not judges and not is_weighted:
+            continue
+        together = None if groups is None else groups[rows]
+        scores, without = scores_of(decide(outputs), truth[rows], together)
+        model_scores.append(scores)
         if is_weighted:
             tally.add(rows, ballot, weights_of(without)[:, :, np.newaxis])
         total, weight = tally.sums(rows, equal)
@@ -379,6 +383,23 @@ def outputs_out_of_bag(
         values[rows] = 0.0
         sum_of_values(packed, X, tree, tree + 1, rows, values)
         yield rows, values[rows].reshape(len(rows), n_outputs, values.shape[1] // n_outputs)
+
+
+def sum_out_of_bag(
+    packed: Packed, X: Any, n_outputs: int, out_of_bag: Callable[[int], np.ndarray]
+) -> OutOfBagVotes:
+    """As `vote_out_of_bag` by the rule "soft", without judging the trees: their outputs are added
+    up on the way. Parameters are those of `outputs_out_of_bag`."""
+    n_samples, n_values = X.shape[0], packed.value.shape[1] // n_outputs
+    total, n_models = np.zeros((n_samples, n_outputs * n_values)), np.zeros(n_samples, np.int64)
+    X = rows_for(packed, X)
+    for tree in range(len(packed.start) - 1):
+        rows = out_of_bag(tree)
+        sum_of_values(packed, X, tree, tree + 1, rows, total)
+        n_models[rows] += 1
+    weight = np.repeat(n_models.astype(np.float64), n_outputs).reshape(n_samples, n_outputs, 1)
+    total = total.reshape(n_samples, n_outputs, n_values)
+    return OutOfBagVotes(total, weight, n_models, np.empty((0, n_outputs)), np.empty(0))
 
 
 class _Tally(NamedTuple):

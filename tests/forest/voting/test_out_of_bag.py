@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_friedman1
 from sklearn.dummy import DummyClassifier
@@ -38,6 +39,24 @@ def losses(values, y):
     if values.shape[1] == 1:
         return (values[:, 0] - y) ** 2
     return (values.argmax(axis=1) != y).astype(float)
+
+
+@pytest.mark.parametrize("voting", ["soft", "majority"])
+@pytest.mark.parametrize("kind", ["one", "several", "sparse", "few trees"])
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
+def test_what_a_fit_finds_out_of_bag_is_what_is_found_later(kind, voting):
+    """A fit that needs no scores of its trees adds up their votes on the way."""
+    X, y = load_iris(return_X_y=True)
+    Y = np.c_[y == 1, y > 0].astype(int) if kind == "several" else y
+    X = csr_matrix(X) if kind == "sparse" else X
+    model = RandomForestClassifier(2 if kind == "few trees" else 20, random_state=0, max_depth=2)
+    model.set_params(oob_score=True, voting=voting).fit(X, Y)
+    found = model.oob_decision_function_.reshape(len(y), -1, Y.ndim)  # outputs come last
+    oob = model.out_of_bag(X, Y)
+    np.testing.assert_array_equal(np.moveaxis(found, 2, 1), oob.values)
+    numbers = RandomForestRegressor(20, random_state=0, max_depth=2, oob_score=True).fit(X, Y)
+    found = numbers.oob_prediction_.reshape(len(y), -1)
+    np.testing.assert_array_equal(found, numbers.out_of_bag(X, Y).values[:, :, 0])
 
 
 @EACH_TASK
