@@ -241,8 +241,11 @@ def _refuse_what_overflows(X, precision):
 
 def _refuse_if_infinite(numbers, precision):
     """Raise a ValueError if one of the numbers, perhaps of X, is infinite in the precision."""
-    with np.errstate(over="ignore"), config_context(assume_finite=False):
-        assert_all_finite(np.array(numbers, precision), allow_nan=True, input_name="X")
+    with np.errstate(over="ignore"):
+        numbers = np.array(numbers, precision)
+    if not np.isfinite(numbers).all():
+        with config_context(assume_finite=False):
+            assert_all_finite(numbers, allow_nan=True, input_name="X")
 
 
 def check_rows(estimator, X, converts=True):

@@ -20,8 +20,8 @@ BLOCK = 1 << 17
 # be read again for each of them.
 LEAST_COLUMNS = 4
 LEAST_PER_THREAD = 2  # columns: even a thread that shares cache lines with another is a gain
-# A table of more than FEW_VALUES is ranked in at least _RUNS runs of columns, to bound the memory of
-# a run; in fewer runs, if they would have less than LEAST_COLUMNS.
+# A table of more than FEW_VALUES is ranked in at least _RUNS runs of columns, to bound the memory
+# of a run; in fewer runs, if they would have less than LEAST_COLUMNS.
 FEW_VALUES, _RUNS = 1 << 19, 8
 
 _FEW_LEVELS = 8  # cells of the table per level: so few levels are worth their memory
@@ -89,7 +89,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     if not is_kept:
         levels = [np.empty(0, columns.precision)]
     levels = Levels.of(levels[0] if len(levels) == 1 else np.concatenate(levels))
-    ties = Ties.join(ties)
+    ties = ties[0] if len(ties) == 1 else Ties.join(ties)
     give_back(codes.nbytes)
     return Table(codes, levels, levels, level_start, ties, ties.tie_span, np.arange(n_columns))
 

@@ -23,8 +23,8 @@ _WHOLE = "iumM"
 _NUMBERS = "biuf"
 # Whole numbers up to these are exact in float32, and in float64.
 _WHOLE_MAX, _DOUBLE_MAX = 2**24, 2**53
-# With shorter columns, threads would wait for the interpreter longer than they work, and a copy of a
-# column would cost more than a look at values that lie far apart.
+# With shorter columns, threads would wait for the interpreter longer than they work, and a copy of
+# a column would cost more than a look at values that lie far apart.
 _MIN_ROWS = 1 << 16
 # Rows are checked in blocks of _VALUES_AT_ONCE values, which fit into the caches, but of at least
 # _LEAST_ROWS, or calls of NumPy would cost more. Columns are taken in runs of _VALUES_TAKEN values.
@@ -139,7 +139,7 @@ def _is_plain(dtype):
 
 
 def _in_64_bits(values):
-    """Numbers as float64 or int64, which keeps different ones different; nan may become anything."""
+    """Numbers as float64 or int64: different ones stay different; nan may become anything."""
     return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
 
 

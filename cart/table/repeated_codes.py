@@ -32,7 +32,7 @@ class Values(NamedTuple):
 
     @classmethod
     def of(cls, numbers, column, row=None):
-        """Wrap float64 or int64 numbers, (n_rows, n_columns); a copy if kernels cannot take them."""
+        """Wrap numbers, (n_rows, n_columns) float64 or int64; copies what kernels cannot take."""
         nonzero = _FLOAT_NONZERO if numbers.dtype.kind == "f" else _WHOLE_NONZERO
         row = np.zeros(len(column), np.int64) if row is None else row
         bits = np.require(numbers, requirements=("C", "A", "W")).view(np.int64)
