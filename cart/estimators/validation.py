@@ -192,7 +192,7 @@ def _numbers_of(X):
     """The values of a pandas DataFrame of numbers as an array; anything else unchanged."""
     if not _is_pandas(X, "DataFrame"):
         return X
-    dtypes = X.dtypes.tolist()
+    dtypes = set(X.dtypes)
     is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)
     # Left to itself, pandas makes objects of numbers beside truth values.
     return X.to_numpy(np.result_type(*dtypes)) if is_plain and dtypes else X
