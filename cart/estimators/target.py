@@ -42,10 +42,10 @@ def doubt_on_small_target(trees, target):
     # By Poisson deviance the impurity is infinite if the sum counts as 0.
     if any(tree.node_count > 1 or EPSILON < tree.impurity[0] < np.inf for tree in trees):
         return ""
-    with np.errstate(over="ignore", invalid="ignore"):  # huge targets
+    with np.errstate(all="ignore"):  # huge or tiny targets
         span, is_small = np.ptp(target, axis=0).max(), target.var(axis=0).max() <= EPSILON
-    if not is_small or span <= 1e-12 * np.abs(target).max():
-        return ""
+        if not is_small or span <= 1e-12 * np.abs(target).max():
+            return ""
     return (
         f"No tree splits, because y varies so little (its values span {span:.1g}): like "
         f"scikit-learn's, the trees treat an impurity of up to {EPSILON:.1g} as 0. Multiply y by "

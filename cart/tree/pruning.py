@@ -146,7 +146,9 @@ def _cut_weakest_links(tree, ccp_alpha, node_cost=None):
     alphas, impurities = np.empty((2, n_nodes + 1))
     is_leaf = tree.children_left == LEAF
     if node_cost is None:
-        node_cost = tree.weighted_n_node_samples * tree.impurity / tree.weighted_n_node_samples[0]
+        with np.errstate(under="ignore"):
+            weight = tree.weighted_n_node_samples
+            node_cost = weight * tree.impurity / weight[0]
     nodes = tree.expanded
     branches = _Branches(
         nodes.children_left, nodes.children_right, parents_of(tree), node_cost,

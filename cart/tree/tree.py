@@ -394,7 +394,7 @@ def impurity_decrease(tree: Any, normalize: bool) -> NDArray[np.float64]:
 def decreases(nodes: Any, split: Any) -> Any:
     """The decrease of impurity x weight by one or several splits."""
     left, right = nodes.children_left[split], nodes.children_right[split]
-    with np.errstate(over="ignore", invalid="ignore"):  # nan for huge targets, as in scikit-learn
+    with np.errstate(all="ignore"):  # nan for huge targets, as in scikit-learn
         burden = nodes.weighted_n_node_samples * nodes.impurity
         return burden[split] - burden[left] - burden[right]
 

@@ -248,7 +248,7 @@ class MeanPath(FastPath):
         is_one = self._plan.n_outputs == 1
         if self._plan.criterion is not SquaredError or self._plan.limits.is_monotonic or not is_one:
             return flags  # neither impurities nor values follow from sums
-        with np.errstate(over="ignore"):  # infinite is not exact
+        with np.errstate(over="ignore", under="ignore"):  # infinite is not exact
             is_exact = flags & WEIGHTS and weights.sum(axis=1).max() * self._y_max**2 < SUMS_MAX
         return flags | SUMS if is_exact and self._is_whole else flags
 

@@ -63,3 +63,18 @@ def test_other_targets_give_no_warning(name):
     for model in (DecisionTreeRegressor(), RandomForestRegressor(3, random_state=0)):
         assert not said_by(model, SILENT[name])
     assert not said_by(RandomForestClassifier(3, random_state=0), np.zeros(60))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-310])
+@pytest.mark.parametrize(
+    "model",
+    [DecisionTreeRegressor(), RandomForestRegressor(3), DecisionTreeRegressor(ccp_alpha=0.001)],
+    ids=str,
+)
+def test_underflow_is_no_error(model, scale):
+    """Also not if NumPy is told to raise one, as in a debugging session."""
+    y = Y * scale
+    with np.errstate(all="raise"), warnings.catch_warnings(action="ignore"):
+        model.fit(X, y)
+        model.fit(X, Y, np.full(60, 1e-300))
+        assert model.feature_importances_.sum() == pytest.approx(1.0)

@@ -168,7 +168,8 @@ class HistogramPath(MeanPath):
             return False
         if self._plan.is_binned and self._may_round:
             return True
-        is_exact = heaviest * self._y_max**2 < WHOLE_MAX
+        with np.errstate(under="ignore"):
+            is_exact = heaviest * self._y_max**2 < WHOLE_MAX
         return is_exact and self._is_whole and is_whole
 
     def _create_rows(self):
