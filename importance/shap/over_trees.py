@@ -89,6 +89,7 @@ def sum_over_trees(
     n_threads = effective_n_threads(n_jobs)
     blocks = list(_blocks(len(X), n_threads))
     n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
+    n_walks = n_walks if background is None else max(1, len(background))
     rules, batches = Rules.create(trees.distinct), list(_batches(trees, n_walks))
     is_over = Event()
 
@@ -136,7 +137,7 @@ def _blocks(n_rows: int, n_threads: int) -> Iterator[np.ndarray]:
 
 
 def _batches(trees: CoveredTrees, n_walks: int) -> Iterator[np.ndarray]:
-    """First tree and end of batches of trees, each of which is walked `n_walks` times."""
+    """First tree and end of batches of trees, each of which is walked about `n_walks` times."""
     first = 0
     for end in range(1, trees.n_trees + 1):
         is_full = trees.start[end] - trees.start[first] >= _BATCH_NODES / n_walks

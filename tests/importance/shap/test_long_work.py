@@ -33,6 +33,15 @@ def test_an_interrupt_is_raised_within_a_second(n_jobs):
     np.testing.assert_allclose(shap_values(model, X[:2]).prediction, model.predict(X[:2]))
 
 
+def test_work_against_many_references_is_cut_into_trees():
+    """Between two steps Ctrl-C is not noticed."""
+    X, y = make_friedman1(300, 10, noise=1.0, random_state=0)
+    model = RandomForestRegressor(20, max_leaf_nodes=100, random_state=0).fit(X, y)
+    told = []
+    shap_values(model, X[:1], background=np.tile(X, (4, 1)), callback=told.append)
+    assert len(told) == 20
+
+
 def test_what_a_callback_raises_ends_the_work():
     X, y = make_friedman1(1_000, 10, noise=1.0, random_state=0)
     model = RandomForestRegressor(4, random_state=0).fit(X, y)
