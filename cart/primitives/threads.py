@@ -1,10 +1,11 @@
 """Run work in threads that end with the call, also on Ctrl-C; fewer if the system allows fewer."""
 
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from itertools import pairwise
 from numbers import Integral
+from threading import Thread
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -55,7 +56,8 @@ def in_threads(work, n_threads, stop):
 
     joblib is not used, since it polls for results only a hundred times a second, and a small forest
     grows faster than that. If the system has no room for all threads, fewer do the work; if it
-    starts none, the calling thread does.
+    starts none, the calling thread does. A program ends without the threads of a daemon, which are
+    daemons, too; for those of Python's pools it would wait.
 
     Parameters
     ----------
@@ -67,30 +69,34 @@ def in_threads(work, n_threads, stop):
         threads finish their current part, and none of them outlives the call.
     """
 
-    def try_to():
+    def try_to(task):
         try:
-            work()
-        except BaseException:
+            task.set_result(work())
+        except BaseException as error:
             stop()
-            raise
+            task.set_exception(error)
 
-    tasks = []
-    pool = ThreadPoolExecutor(n_threads)
+    tasks, threads = [], []
     try:
         # An interrupt could start a thread that the pool has not recorded.
         with HeldInterrupts(), suppress(RuntimeError):  # "can't start new thread"
             is_roomy = has_room_for(n_threads + _SPARE)
             while len(tasks) < n_threads and (is_roomy or has_room_for(1)):
-                tasks.append(pool.submit(try_to))
+                task: Future = Future()
+                thread = Thread(target=try_to, args=(task,))
+                thread.start()
+                tasks.append(task)
+                threads.append(thread)
         if not tasks:
-            try_to()
+            work()
         while wait(tasks, timeout=_WAKE_UP).not_done:
             pass
     except BaseException:
         stop()
         raise
     finally:
-        pool.shutdown()
+        for thread in threads:
+            thread.join()
     for task in tasks:
         task.result()
 

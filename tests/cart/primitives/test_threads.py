@@ -46,6 +46,20 @@ def test_without_room_for_a_thread_this_one_does_the_work():
     assert ran.stdout.splitlines() == ["True False", "True True"]
 
 
+DAEMON = """
+import threading, time
+from cart.primitives.threads import in_parts
+
+work = lambda first, end: time.sleep(30)
+threading.Thread(target=in_parts, args=(work, 8), kwargs={"n_jobs": 2}, daemon=True).start()
+time.sleep(0.5)
+"""
+
+
+def test_a_program_does_not_wait_for_the_work_of_a_daemon():
+    subprocess.run([sys.executable, "-c", DAEMON], cwd=ROOT, check=True, timeout=20)
+
+
 def test_daemonic_processes_start_threads_without_a_warning(monkeypatch):
     """Workers of a multiprocessing.Pool, in which joblib's own processes cannot be started."""
     monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
