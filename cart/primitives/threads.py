@@ -78,7 +78,7 @@ def in_threads(work, n_threads, stop):
 
     tasks, threads = [], []
     try:
-        # An interrupt could start a thread that the pool has not recorded.
+        # An interrupt could leave a thread that is not in the list.
         with HeldInterrupts(), suppress(RuntimeError):  # "can't start new thread"
             is_roomy = has_room_for(n_threads + _SPARE)
             while len(tasks) < n_threads and (is_roomy or has_room_for(1)):

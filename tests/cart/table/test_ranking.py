@@ -135,7 +135,7 @@ def test_the_memory_of_ranking_is_bounded_by_that_of_the_codes():
 
 
 def test_small_tables_start_no_threads(monkeypatch):
-    monkeypatch.delattr("cart.primitives.threads.ThreadPoolExecutor")
+    monkeypatch.delattr("cart.primitives.threads.Thread")
     X = np.random.default_rng(0).random((1800, 64)).astype(np.float32)
     assert (
         encode(Columns(X), n_jobs=2).codes.shape
