@@ -55,7 +55,7 @@ def run(args):
         row[1] += late > BAR
         row[2] = max(row[2], late)
         row[3] += len(left_over)
-        row[4] += not _is_usable(model, X, words, n_before)
+        row[4] += not is_usable(model, X, words, n_before)
     table = [
         [name, str(n), str(late), f"{worst:.2f} s", str(threads), str(broken)]
         for name, (n, late, worst, threads, broken) in rows.items()
@@ -133,7 +133,7 @@ def _left_over(before):
     return left
 
 
-def _is_usable(model, X, words, n_before):
+def is_usable(model, X, words, n_before):
     """Whether a model still works after an interrupt.
 
     A fitted model must predict. If it has fewer trees than asked for, it must have said so, or be
@@ -144,5 +144,5 @@ def _is_usable(model, X, words, n_before):
     said = model.predict(X[:100])
     n_trees = len(model)
     is_as_it_was = not words and n_trees == n_before
-    is_told = any(f"the {n_trees} of" in word for word in words)
+    is_told = any(f" {n_trees} of {model.n_estimators} trees" in word for word in words)
     return len(said) == 100 and (n_trees == model.n_estimators or is_as_it_was or is_told)

@@ -104,10 +104,11 @@ def _grow_as_many(forest, grow, old_trees, interruption):
     if not any(trees):
         raise KeyboardInterrupt
     n_finished = n_old + sum(tree is not None for tree in trees)
-    interruption.keep(
-        f"{n_finished} of {forest.n_estimators} trees are finished and kept (fit again with "
-        "warm_start=True to grow the others)"
-    )
+    if n_finished < forest.n_estimators:
+        interruption.keep(
+            f"{n_finished} of {forest.n_estimators} trees are finished and kept (fit again with "
+            "warm_start=True to grow the others)"
+        )
     return trees, seeds
 
 

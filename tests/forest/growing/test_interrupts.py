@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from benchmarks.faults.interrupts import is_usable
 from cart.jit.interrupts import HeldInterrupts, uninterrupted
 from cart.primitives.threads import in_parts, in_threads
 from forest import BaggingClassifier, RandomForestClassifier
@@ -140,6 +141,28 @@ def test_no_thread_outlives_an_interrupt_of_growth(n_jobs, monkeypatch):
     (words,) = interrupted_fit(forest, X, y)
     assert set(threading.enumerate()) <= before
     assert f"Interrupted: {len(forest)} of 300 trees are finished" in words
+
+
+def interrupt_after(n_trees):
+    """A callback that interrupts growth once so many trees are finished."""
+    return lambda progress: send_interrupt() if progress.n_done == n_trees else None
+
+
+def test_after_the_last_tree_nothing_is_missing():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(30, random_state=0, oob_score=True, callback=interrupt_after(30))
+    (words,) = interrupted_fit(forest, X, y)
+    assert words == "Interrupted: the fit was finished, so nothing is missing."
+    assert forest.oob_score_ > 0.8
+
+
+def test_the_benchmark_of_interrupts_understands_the_warning():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(30, random_state=0, callback=interrupt_after(3))
+    words = interrupted_fit(forest, X, y)
+    assert len(forest) < 30
+    assert is_usable(forest, X, words, n_before=0)
+    assert not is_usable(forest, X, [], n_before=0)
 
 
 def test_no_task_outlives_the_block_of_its_results():
