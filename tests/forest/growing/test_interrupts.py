@@ -150,7 +150,8 @@ def interrupt_after(n_trees):
 
 def test_after_the_last_tree_nothing_is_missing():
     X, y = load_iris(return_X_y=True)
-    forest = RandomForestClassifier(30, random_state=0, oob_score=True, callback=interrupt_after(30))
+    last = interrupt_after(30)
+    forest = RandomForestClassifier(30, random_state=0, oob_score=True, callback=last)
     (words,) = interrupted_fit(forest, X, y)
     assert words == "Interrupted: the fit was finished, so nothing is missing."
     assert forest.oob_score_ > 0.8
