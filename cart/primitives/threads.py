@@ -89,6 +89,7 @@ def in_threads(work, n_threads, stop):
                 threads.append(thread)
         if not tasks:
             work()
+        # Not by `join`: Python 3.11 takes a thread for ended if Ctrl-C ends the join.
         while wait(tasks, timeout=_WAKE_UP).not_done:
             pass
     except BaseException:

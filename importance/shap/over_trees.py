@@ -88,8 +88,10 @@ def sum_over_trees(
     sums = Sums.create((*X.shape, n_outputs), interactions)
     n_threads = effective_n_threads(n_jobs)
     blocks = list(_blocks(len(X), n_threads))
-    n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
-    n_walks = n_walks if background is None else max(1, len(background))
+    if background is None:
+        n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
+    else:
+        n_walks = max(1, len(background))
     rules, batches = Rules.create(trees.distinct), list(_batches(trees, n_walks))
     is_over = Event()
 
