@@ -25,8 +25,9 @@ from cart.fast_paths.regression.small_nodes.node import (
     MISSING_RANK,
     enter_small_node,
     restore_rows,
-    write_word,
 )
+from cart.fast_paths.regression.small_nodes.ranked_rows import write_word
+from cart.fast_paths.regression.small_nodes.rows_on_demand import has_ties
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel, like
 from cart.primitives.gather import expect, take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
@@ -336,7 +337,13 @@ class RowsSortedOnDemand(NamedTuple):
     has_all_entries = is_presorted
 
     def hand_to_small_node(self, small, table, features, samples, targets, node):
-        return False  # sorting along all features costs more than along those looked at
+        start, n, mean = node.start, node.n, node.total / node.weight
+        if not enter_small_node(small, samples, start, n, targets, mean):
+            return False
+        if has_ties(small, table, n):
+            restore_rows(small, samples, start, n)  # where a cut lies depends on the node
+            return False
+        return True
 
 
 @inline_kernel

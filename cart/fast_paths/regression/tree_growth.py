@@ -26,7 +26,8 @@ from cart.fast_paths.base import (
 from cart.fast_paths.regression import class_weights, several_means
 from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
 from cart.fast_paths.regression.node_sums import LOWER, REST, TOTAL, UPPER, SwapScratch
-from cart.fast_paths.regression.small_nodes.node import SmallNode, small_node_max
+from cart.fast_paths.regression.small_nodes.node import small_node_max
+from cart.fast_paths.regression.small_nodes.ranked_rows import SmallNode
 from cart.growth.frontier import pending_at, with_weight
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
@@ -63,7 +64,7 @@ class TreeGrowth(NamedTuple):
     sums: np.ndarray  # (n_rows + 2, at least 5) float64: of pending nodes
     drawn: DrawnFeatures
     swap: SwapScratch
-    small: SmallNode
+    small: NamedTuple  # of cart.fast_paths.regression.small_nodes
     total_weight: float
     y_max: float  # the largest size of a target
 
@@ -254,18 +255,20 @@ class MeanPath(FastPath):
 
     def _create_scratch(self):
         n_features, n_rows = len(self._table.columns), len(self._y)
-        limits = self._plan.limits
-        n_max = small_node_max(limits.max_features, n_features, self._partial_max)
-        n_max = n_max if self._has_small_nodes else 0
         return (
             np.empty((self._n_rows_of_stack, UPPER + 1 + self._more_sums)),
             DrawnFeatures.create(n_features),
             SwapScratch.create(n_rows),
-            SmallNode.create(
-                n_rows, len(self._table.codes), n_features, n_max, has_missing(self._table)
-            ),
+            self._create_small(),
             self._create_rows(),
         )
+
+    def _create_small(self):
+        table, max_features = self._table, self._plan.limits.max_features
+        n_rows, n_columns, n_features = len(self._y), len(table.codes), len(table.columns)
+        n_max = small_node_max(max_features, n_features, self._partial_max)
+        n_max = n_max if self._has_small_nodes else 0
+        return SmallNode.create(n_rows, n_columns, n_features, n_max, has_missing(table))
 
     def _grow(self, weights, seeds, first_node, trees):
         *scratch, rows = self._scratch

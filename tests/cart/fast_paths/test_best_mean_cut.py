@@ -27,8 +27,10 @@ from cart.fast_paths.regression.small_nodes.missing import turn_missing
 from cart.fast_paths.regression.small_nodes.node import (
     MISSING_RANK,
     SMALL_NODE_MAX,
-    SmallNode,
     enter_small_node,
+)
+from cart.fast_paths.regression.small_nodes.ranked_rows import (
+    SmallNode,
     rank_codes,
     write_code,
     write_word,

@@ -17,13 +17,8 @@ from cart.fast_paths.regression.histograms.histogram import (
     code_range,
 )
 from cart.fast_paths.regression.node_sums import partition_rows
-from cart.fast_paths.regression.small_nodes.node import (
-    enter_small_node,
-    rank_codes,
-    read_code,
-    restore_rows,
-    write_code,
-)
+from cart.fast_paths.regression.small_nodes.node import enter_small_node, restore_rows
+from cart.fast_paths.regression.small_nodes.ranked_rows import rank_codes, read_code, write_code
 from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.jit.decorators import inline_kernel
 from cart.table.table import same_value

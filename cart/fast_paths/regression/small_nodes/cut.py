@@ -33,8 +33,8 @@ from cart.fast_paths.regression.small_nodes.node import (
     SMALL_NODE_MAX,
     WEIGHT_SHIFT,
     WEIGHTS,
+    code_of,
     place_of,
-    read_code,
 )
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
@@ -43,47 +43,61 @@ from cart.primitives.sorting_networks import merge_exchanges
 # -------------------------------------------------------------------------------- ordering
 
 
-def _ordering(size):
-    """Compile a function that sorts up to `size` words in each lane and finds the gains of cuts.
+def exchange(lanes, low, high):
+    """Two vectors of words, or of keys with words beside them, in order in each lane."""
+    is_less = low[0] <= high[0]
+    return zip(
+        *(
+            (lanes.where(is_less, one, other), lanes.where(is_less, other, one))
+            for one, other in zip(low, high, strict=True)
+        ),
+        strict=True,
+    )
+
+
+def write_gains(lanes, rows, ordered, gains, tops, seconds, best):
+    """Write sorted words, the gains of all cuts and, for each lane, the two highest.
 
     The gain of a cut is s**2 / (w (W - w)), where s is the sum of the deviations from the node's
     mean on its left, w the weight on its left and W that of the node.
     """
+    weights = [(row >> WEIGHT_SHIFT) & WEIGHTS for row in rows]
+    deviations = [(row & DEVIATIONS) - NO_DEVIATION for row in rows]
+    node = lanes.real(functools.reduce(operator.add, weights))
+    share = lanes.real(functools.reduce(operator.add, deviations)) / node
+    weight, total = rows[0] - rows[0], rows[0] - rows[0]
+    top = second = lanes.real(weight) - 1.0
+    place = weight
+    for i, row in enumerate(rows):
+        lanes.store(ordered, row, i)
+        if i == len(rows) - 1:
+            break
+        weight = weight + weights[i]
+        total = total + deviations[i]
+        left = lanes.real(weight)
+        excess = lanes.real(total) - left * share
+        gain = excess * excess / (left * (node - left))
+        is_cut = ((row ^ rows[i + 1]) > BELOW_RANK) & (rows[i + 1] <= PADDING - 1)
+        gain = lanes.where(is_cut, gain, lanes.real(weight - weight) - 1.0)
+        lanes.store(gains, gain, i)
+        is_best = gain > top
+        second = lanes.where(is_best, top, lanes.where(gain > second, gain, second))
+        top = lanes.where(is_best, gain, top)
+        place = lanes.where(is_best, i, place)
+    lanes.store(tops, top)
+    lanes.store(seconds, second)
+    lanes.store(best, place)
+    return lanes.any(top > 0.0)
 
-    def order(lanes, words, places, ordered, gains, tops, seconds, best):
-        rows = [lanes.load(words, lanes.item(places, i)) for i in range(size)]
+
+def _ordering(size):
+    """Compile a function that sorts up to `size` words in each lane and finds the gains of cuts."""
+
+    def order(lanes, words, places, *found):
+        rows = [(lanes.load(words, lanes.item(places, i)),) for i in range(size)]
         for low, high in merge_exchanges(size):
-            one, other = rows[low], rows[high]
-            is_less = one <= other
-            rows[low] = lanes.where(is_less, one, other)
-            rows[high] = lanes.where(is_less, other, one)
-        weights = [(row >> WEIGHT_SHIFT) & WEIGHTS for row in rows]
-        deviations = [(row & DEVIATIONS) - NO_DEVIATION for row in rows]
-        node = lanes.real(functools.reduce(operator.add, weights))
-        share = lanes.real(functools.reduce(operator.add, deviations)) / node
-        weight, total = rows[0] - rows[0], rows[0] - rows[0]
-        top = second = lanes.real(weight) - 1.0
-        place = weight
-        for i in range(size):
-            lanes.store(ordered, rows[i], i)
-            if i == size - 1:
-                break
-            weight = weight + weights[i]
-            total = total + deviations[i]
-            left = lanes.real(weight)
-            excess = lanes.real(total) - left * share
-            gain = excess * excess / (left * (node - left))
-            is_cut = ((rows[i] ^ rows[i + 1]) > BELOW_RANK) & (rows[i + 1] <= PADDING - 1)
-            gain = lanes.where(is_cut, gain, lanes.real(weight - weight) - 1.0)
-            lanes.store(gains, gain, i)
-            is_best = gain > top
-            second = lanes.where(is_best, top, lanes.where(gain > second, gain, second))
-            top = lanes.where(is_best, gain, top)
-            place = lanes.where(is_best, i, place)
-        lanes.store(tops, top)
-        lanes.store(seconds, second)
-        lanes.store(best, place)
-        return lanes.any(top > 0.0)
+            rows[low], rows[high] = exchange(lanes, rows[low], rows[high])
+        return write_gains(lanes, [word for (word,) in rows], *found)
 
     return on_lanes(N_LANES)(order)
 
@@ -137,12 +151,12 @@ def number_at(small, i, column):
 
 
 @inline_kernel
-def mark_small_node(small, column, cut, n):
+def mark_small_node(small, table, samples, node, cut):
     """Mark in `is_left` which of the node's rows go left at a cut; return how many do."""
-    n_left, other = 0, also_left(cut)
-    for i in range(n):
-        number = number_at(small, i, column)
-        code = read_code(small, number, column)
+    n_left, other, column = 0, also_left(cut), np.int64(table.columns[cut.feature])
+    for i in range(node.start, node.end):
+        number = np.int64(samples[i])
+        code = code_of(small, table, number, column)
         goes_left = (code <= cut.left_code) | (code == other)
         small.is_left[number] = goes_left
         n_left += goes_left

@@ -19,6 +19,7 @@ from cart.fast_paths.regression.small_nodes.node import (
     RANK_SHIFT,
     WEIGHT_SHIFT,
     WEIGHTS,
+    missing_word,
     place_of,
 )
 from cart.jit.decorators import inline_kernel, kernel
@@ -128,4 +129,4 @@ def _exchange_missing(small, samples, node, column, last, n_known):
         stays = np.int64(is_missing >> np.uint64(number) & np.uint64(1))
         number = number if stays else np.int64(coming[n_coming])
         n_coming += 1 - stays
-        small.ordered[place_of(i, column)] = small.words[place_of(number, column)]
+        small.ordered[place_of(i, column)] = missing_word(small, number, column)

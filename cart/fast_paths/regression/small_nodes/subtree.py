@@ -22,11 +22,8 @@ from cart.fast_paths.regression.small_nodes.cut import (
     best_small_node_cut,
     mark_small_node,
     number_at,
-    rank_at,
-    sort_small_node,
 )
-from cart.fast_paths.regression.small_nodes.missing import turn_drawn
-from cart.fast_paths.regression.small_nodes.node import read_code
+from cart.fast_paths.regression.small_nodes.node import code_of, draw_and_sort
 from cart.fast_paths.regression.tree_growth import (
     decrease_of,
     node_at,
@@ -86,7 +83,7 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
             continue
         for i in range(node.n):
             samples[node.start + i] = number_at(small, i, last)
-        n_left = mark_small_node(small, table.columns[cut.feature], cut, node.n)
+        n_left = mark_small_node(small, table, samples, node, cut)
         swap_across(samples, node.start, node.end, small.is_left, growth.swap)
         middle = node.start + n_left
         criterion = growth.criterion
@@ -131,7 +128,7 @@ def _split_two(growth, table, samples, node, this, height, limits):
     if decrease + EPSILON < limits.min_impurity_decrease:
         return this + 1
     column = np.int64(table.columns[feature])
-    one_code, other_code = read_code(small, one, column), read_code(small, other, column)
+    one_code, other_code = code_of(small, table, one, column), code_of(small, table, other, column)
     missing = MISSING_RIGHT if other_code == MISSING else NONE_MISSING
     cut = cut_between(table, feature, one_code, other_code, 0.0, missing)
     split_node(growth, this, node, cut, 1, halves, height, limits)
@@ -154,7 +151,7 @@ def _draw_for_two(growth, table, one, other, node, limits):
     while j >= 0:
         feature = draw.features[j]
         column = np.int64(table.columns[feature])
-        step = read_code(small, one, column) - read_code(small, other, column)
+        step = code_of(small, table, one, column) - code_of(small, table, other, column)
         if step == 0:
             drawing = mark_constant(draw, drawing, j)
         else:
@@ -191,26 +188,8 @@ def _search(growth, table, samples, node, limits):
     Returns the best Cut, the number of constant features, and the last column that is not constant,
     in whose order the samples are left.
     """
-    small, draw, drawn = growth.small, growth.draw, growth.drawn
-    n = node.n
-    sort_small_node(small, samples, node.start, n)
-    last = np.int64(-1)
-    n_drawn = 0
-    drawing = begin_draw(draw, node.row, node.n_constant)
-    j, drawing = next_feature(draw, drawing, limits.max_features)
-    while j >= 0:
-        feature = draw.features[j]
-        column = np.int64(table.columns[feature])
-        if rank_at(small, 0, column) == rank_at(small, n - 1, column):
-            drawing = mark_constant(draw, drawing, j)
-        else:
-            drawing = mark_searched(draw, drawing, j)
-            drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
-            n_drawn += 1
-            last = column
-        j, drawing = next_feature(draw, drawing, limits.max_features)
-    if small.turned > 0:  # else drawn.missing is NONE_MISSING already
-        n_drawn, last = turn_drawn(small, samples, node, drawn, n_drawn)
+    small, drawn, n = growth.small, growth.drawn, node.n
+    drawing, n_drawn, last = draw_and_sort(small, growth, table, samples, node, limits)
     best = NO_CUT
     if n_drawn > 0:
         slack = slack_of(n, growth.y_max)
@@ -221,7 +200,7 @@ def _search(growth, table, samples, node, limits):
         if k >= 0:
             feature, along = drawn.feature[k], drawn.column[k]
             column = np.int64(table.columns[feature])
-            left = read_code(small, number_at(small, i, along), column)
-            right = read_code(small, number_at(small, i + 1, along), column)
+            left = code_of(small, table, number_at(small, i, along), column)
+            right = code_of(small, table, number_at(small, i + 1, along), column)
             best = cut_between(table, feature, left, right, 0.0, drawn.missing[k])
-    return best, end_draw(draw, drawing), last
+    return best, end_draw(growth.draw, drawing), last
