@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
 from cart.files import storable, with_state
-from cart.table.precision import dates_as_seconds
+from cart.table.precision import as_plain_table
 
 # The code of a category that does not occur in the training table.
 UNSEEN = -1
@@ -106,7 +106,8 @@ class CategoryEncoder:
                       for places, distinct in found]  # fmt: skip
             return values, [places for places, _ in found]
         part = np.asarray(part)
-        if part.dtype == object:
+        if part.dtype.kind in "OT":  # OrdinalEncoder does not know NumPy's StringDType
+            part = part.astype(object)
             part = np.where(_is_missing(part).astype(bool), np.nan, part)
         return part, None
 
@@ -293,7 +294,7 @@ def as_columns(X):
             "categorical_features needs a dense table, but X is sparse; use X.toarray(), or "
             "categorical_features=None."
         )
-    X = dates_as_seconds(X)
+    X = as_plain_table(X)
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if X.ndim != 2:

@@ -60,7 +60,7 @@ def warn_of_small_target(trees, target):
 
 
 def refuse_missing_target(y, name="y"):
-    """Raise a ValueError if a target is None, NaT or pandas.NA, which cannot be compared.
+    """Raise a ValueError if a target is masked, or is None, NaT or pandas.NA, which do not compare.
 
     Parameters
     ----------
@@ -72,20 +72,27 @@ def refuse_missing_target(y, name="y"):
     ------
     ValueError
     """
-    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OM":
-        return  # other checks find nan and infinite numbers
-    y = np.asarray(y)
-    if y.ndim == 0 or y.dtype.kind not in "OM":
+    is_missing = np.ma.getmaskarray(y) if np.ma.is_masked(y) else _find_missing(y)
+    if is_missing is None:
         return
-    if y.dtype.kind == "O" and not _MISSING & {kind.__name__ for kind in set(map(type, y.flat))}:
-        return
-    is_missing = (np.isnat if y.dtype.kind == "M" else _is_missing)(y).astype(bool)
     rows = np.flatnonzero(is_missing.reshape(len(y), -1).any(axis=1))
     if len(rows):
         raise ValueError(
             f"{name} has missing values in {len(rows)} row(s), first in row {rows[0]}; leave "
             "these rows out."
         )
+
+
+def _find_missing(y):
+    """Which targets are None, NaT or pandas.NA; None if other checks find all that are missing."""
+    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OM":
+        return None
+    y = np.asarray(y)
+    if y.ndim == 0 or y.dtype.kind not in "OM":
+        return None
+    if y.dtype.kind == "O" and not _MISSING & {kind.__name__ for kind in set(map(type, y.flat))}:
+        return None
+    return (np.isnat if y.dtype.kind == "M" else _is_missing)(y).astype(bool)
 
 
 _MISSING = {"NoneType", "NAType", "NaTType"}  # by name, since pandas need not be installed

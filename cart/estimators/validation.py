@@ -23,7 +23,7 @@ from cart.estimators.category_encoder import (
     match_categories,
 )
 from cart.estimators.target import refuse_missing_target
-from cart.table.precision import dates_as_seconds, precision_of
+from cart.table.precision import as_plain_table, precision_of
 from cart.tree.tree import Tree
 
 # A tree has up to two nodes per row, and its node and feature numbers have 31 bits.
@@ -137,7 +137,7 @@ def check_table(estimator, X, y, reset=True):
     options = {"dtype": X.dtype if is_double else precision, "accept_sparse": "csc"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
-    X = dates_as_seconds(X)
+    X = as_plain_table(X)
     with naming_text(X, given, TAKE_TEXT):
         if given is None:
             X, y = validate_data(estimator, X, y, reset=reset, **options)
@@ -269,7 +269,7 @@ def check_rows(estimator, X, converts=True):
         return plain
     options = {"dtype": precision_of(estimator), "accept_sparse": "csr", "order": "C"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
-    X = dates_as_seconds(X)
+    X = as_plain_table(X)
     given = getattr(estimator, "is_categorical_", None)
     with naming_text(X, given, "the model was fitted on numbers there"):
         if not _knows_categories(estimator):

@@ -14,7 +14,7 @@ from cart.jit.decorators import entry_kernel
 from cart.primitives.threads import in_parts
 from cart.primitives.user_warning import warn_user
 from cart.table.float_table import FloatTable
-from cart.table.precision import dates_as_seconds, kinds_of
+from cart.table.precision import as_plain_table, kinds_of
 from cart.table.repeated_codes import RepeatedCodes, Values, differs
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
@@ -42,6 +42,7 @@ _NAMED = 10
 
 def exceeds_doubles(X):
     """Whether a dense table holds integers so large that doubles may not tell them apart."""
+    X = as_plain_table(X)
     if issparse(X) or hasattr(X, "sparse"):
         return False
     if not hasattr(X, "iloc"):
@@ -69,6 +70,7 @@ def count_merged_values(X, table, n_jobs=None):
     n_left : ndarray of shape (n_features,), int64
         How many distinct values are left, for columns where any merge.
     """
+    X = as_plain_table(X)
     if issparse(X) or hasattr(X, "sparse"):  # a DataFrame has it if all its columns are sparse
         return _count_sparse(X)
     n_features, n_samples = table.codes.shape
@@ -76,7 +78,6 @@ def count_merged_values(X, table, n_jobs=None):
     is_ranked = not isinstance(table, FloatTable)
     if is_ranked:
         n_left[:] = np.diff(table.level_start)
-    X = dates_as_seconds(X)
     may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
     if n_samples < _MIN_ROWS or not hasattr(X, "iloc"):
         X = _as_array(X, may_merge)

@@ -22,6 +22,49 @@ def precision_of(estimator):
     return np.dtype(np.float32)
 
 
+def as_plain_table(X):
+    """Return X without anything that scikit-learn's checks would misread.
+
+    Parameters
+    ----------
+    X : array-like or sparse
+
+    Returns
+    -------
+    X itself, or with dates in seconds, the sparse truth values of a DataFrame as 0 and 1, and a
+    DataFrame of narwhals as what it wraps
+
+    Raises
+    ------
+    TypeError
+        If X is a lazy table.
+    ValueError
+        If X is a masked array with masked values, since numbers lie under the mask.
+    """
+    if hasattr(type(X), "collect"):
+        raise TypeError(f"X is a lazy table, a {type(X).__name__}; pass X.collect().")
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"X has {np.ma.count_masked(X)} masked value(s), which would count as the numbers "
+            "under the mask; pass X.astype(float).filled(np.nan) if they are missing."
+        )
+    X = dates_as_seconds(native_frame(X))
+    flags = [j for j, dtype in enumerate(getattr(X, "dtypes", ())) if _is_sparse_flag(dtype)]
+    X = X.copy(deep=False) if flags else X
+    for j in flags:
+        X.isetitem(j, X.iloc[:, j].astype("Sparse[uint8]"))
+    return X
+
+
+def native_frame(X):
+    """The DataFrame that a DataFrame of narwhals wraps; anything else unchanged."""
+    return X.to_native() if type(X).__module__.startswith("narwhals.") else X
+
+
+def _is_sparse_flag(dtype):
+    return getattr(dtype, "kind", "") == "b" and hasattr(dtype, "subtype")
+
+
 def dates_as_seconds(X):
     """Return X with dates (since 1970, UTC) and durations in seconds; missing ones become nan.
 
@@ -34,8 +77,8 @@ def dates_as_seconds(X):
     -------
     X itself if it holds neither
     """
-    if isinstance(X, np.ndarray):
-        return _seconds(X) if X.dtype.kind in _DATES else X
+    if isinstance(getattr(X, "dtype", None), np.dtype):  # also an array of dask
+        return _seconds(np.asarray(X)) if _is_date(X) else X
     if isinstance(X, (list, tuple)):
         types = {type(value) for row in X if np.iterable(row) for value in row}
         if types.isdisjoint((np.datetime64, np.timedelta64)):

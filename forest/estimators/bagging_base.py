@@ -25,7 +25,7 @@ from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_lar
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.precision import dates_as_seconds, with_plain_columns
+from cart.table.precision import as_plain_table, with_plain_columns
 from forest.estimators import bagging_workers as workers
 from forest.estimators.fitted_on import as_numbers, refuse_unknown_draws, remember_rows
 from forest.estimators.parameters import FOREST_CONSTRAINTS
@@ -401,7 +401,7 @@ class BaseBagging(
         """
         if not isinstance(self._base(), SavedState):
             return X
-        return with_plain_columns(dates_as_seconds(X))
+        return with_plain_columns(as_plain_table(X))
 
     def _base(self):
         return self._tree_class() if self.estimator is None else self.estimator

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 import forest as ours
 from cart.primitives.progress import watched
+from cart.table.precision import native_frame
 from forest.growing.workers import results_of
 from forest.inference.repeated_rows import warn_of_repeated_rows
 from forest.sampling.plan import count_draws
@@ -57,7 +58,7 @@ class Refits:
         refuse_steps(forest)
         warn_of_repeated_rows(check_forest(forest, X, y, out_of_bag=False))
         _require_draws_of(forest)
-        X = X.tocsr() if issparse(X) else X
+        X = X.tocsr() if issparse(X) else native_frame(X)
         y = np.asarray(y)
         y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         if measure is not None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import keep_parameters
-from cart.table.precision import dates_as_seconds, with_plain_columns
+from cart.table.precision import as_plain_table, with_plain_columns
 from importance.inference.refit import Measure
 from importance.inference.shadow import METHODS, select_features
 
@@ -123,7 +123,7 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
             Or the container that `set_output` asks for. In an array, dates are seconds.
         """
         if _get_output_config("transform", self)["dense"] == "default":
-            X = with_plain_columns(dates_as_seconds(X))
+            X = with_plain_columns(as_plain_table(X))
         return super().transform(X)
 
     def _get_support_mask(self):

@@ -59,10 +59,11 @@ def correlation_groups(
     require_threshold("threshold", threshold)
     if method not in ("complete", "average", "single"):
         raise ValueError(f'method={method!r} must be "complete", "average" or "single".')
-    if issparse(X):
+    if issparse(X) or hasattr(X, "sparse"):  # a DataFrame has it if all its columns are sparse
+        dense = "X.toarray()" if issparse(X) else "X.sparse.to_dense()"
         raise ValueError(
             "correlation_groups needs a dense X, because it ranks whole columns: give it "
-            "X.toarray(), or some of the columns; for blocks of 0/1 columns use one_hot_groups."
+            f"{dense}, or some of the columns; for blocks of 0/1 columns use one_hot_groups."
         )
     X = as_columns(X)
     labels = _labels(X)
@@ -114,9 +115,10 @@ def one_hot_groups(X: Any) -> dict[str, list]:
     >>> one_hot_groups(pd.get_dummies(table))
     {'city': ['city_Oslo', 'city_Rome']}
     """
-    X = csc_matrix(X) if issparse(X) else as_columns(X)
+    X = X if issparse(X) else as_columns(X)
     labels = _labels(X)
-    numbers, positions = (X, np.arange(X.shape[1])) if issparse(X) else _numbers(X)
+    X = X.sparse.to_coo() if hasattr(X, "sparse") else X  # a DataFrame of sparse columns only
+    numbers, positions = (csc_matrix(X), np.arange(X.shape[1])) if issparse(X) else _numbers(X)
     groups: dict[str, list] = {}
     for run in _runs_of_ones(numbers):
         block = [labels[j] for j in positions[run]]

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
+from cart.table.precision import native_frame
 from importance.core.adoption import take_steps
 from importance.core.result import Importances, mean_and_error
 from importance.shap.values import EVERYONE, explain, forest_or_tree, trees_out_of_bag
@@ -53,7 +54,7 @@ def mean_absolute_shap(
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     rows = rows_to_explain(n_samples, max_rows)
     takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE
-    some_rows = _safe_indexing(X.tocsr() if issparse(X) else X, rows)
+    some_rows = _safe_indexing(X.tocsr() if issparse(X) else native_frame(X), rows)
     found = explain(
         forest, some_rows, takes, n_jobs=n_jobs, verbose=verbose, callback=callback
     ).mean_abs(per_row=True)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _get_feature_names
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.estimators.target import refuse_missing_target
 from cart.estimators.validation import TAKE_TEXT, naming_text
-from cart.table.precision import dates_as_seconds
+from cart.table.precision import as_plain_table
 from forest.partitioned.table.quantiles import sort_columns
 from forest.partitioned.table.sources import refuse_sparse
 from forest.partitioned.table.targets import ends_of
@@ -64,7 +64,7 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
     refuse_sparse(X)
     names = _get_feature_names(X)
     names = None if names is None else tuple(names)
-    X = dates_as_seconds(X)
+    X = as_plain_table(X)
     if len(X) == 0:
         n_features = np.shape(X)[1] if np.ndim(X) == 2 else 0
         return np.empty((0, n_features), kind.precision), names

@@ -1,0 +1,108 @@
+"""Containers that scikit-learn's checks would misread: lazy, masked, wrapped, sparse flags."""
+
+import narwhals
+import numpy as np
+import pandas as pd
+import pytest
+
+import cart
+import forest
+import importance
+
+RNG = np.random.default_rng(0)
+NUMBERS = RNG.normal(size=(60, 2)).round(2)
+WEIGHTS = NUMBERS.sum(axis=1)
+LABELS = WEIGHTS > 0
+MODELS = [
+    cart.DecisionTreeClassifier(random_state=0),
+    forest.RandomForestClassifier(3, random_state=0),
+    forest.BaggingClassifier(cart.DecisionTreeClassifier(random_state=0), 3, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("column", [NUMBERS[:, 1], RNG.integers(0, 3, 60), NUMBERS[:, 1] > 0])
+def test_sparse_truth_values_count_as_0_and_1(model, column):
+    """Of `pandas.get_dummies(sparse=True)`, alone or beside sparse numbers."""
+    dense = pd.DataFrame({"a": NUMBERS[:, 0] > 0, "b": column}).astype(float)
+    zero = column.dtype.type(0)
+    sparse = {"a": pd.arrays.SparseArray(NUMBERS[:, 0] > 0)}
+    sparse = pd.DataFrame({**sparse, "b": pd.arrays.SparseArray(column, fill_value=zero)})
+    expected = model.fit(dense, LABELS).predict_proba(dense)
+    np.testing.assert_array_equal(model.fit(sparse, LABELS).predict_proba(sparse), expected)
+
+
+def test_blocks_of_sparse_dummies_are_found():
+    dummies = pd.get_dummies(pd.DataFrame({"city": ["Oslo", "Rome", "Oslo"]}), sparse=True)
+    assert importance.one_hot_groups(dummies) == {"city": ["city_Oslo", "city_Rome"]}
+    with pytest.raises(ValueError, match=r"give it X\.sparse\.to_dense\(\)"):
+        importance.correlation_groups(dummies)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_masked_values_are_refused(model):
+    """Numbers lie under the mask, and would be taken for values."""
+    mask = np.zeros(NUMBERS.shape, bool)
+    mask[[3, 5], [0, 1]] = True
+    X = np.ma.masked_array(NUMBERS, mask)
+    with pytest.raises(ValueError, match="X has 2 masked value"):
+        model.fit(X, LABELS)
+    with pytest.raises(ValueError, match=r"y has missing values in 1 row.*first in row 3"):
+        model.fit(NUMBERS, np.ma.masked_array(LABELS, mask[:, 0]))
+    with pytest.raises(ValueError, match="X has 2 masked value"):
+        model.fit(NUMBERS, LABELS).predict(X)
+    unmasked = np.ma.masked_array(NUMBERS), np.ma.masked_array(LABELS)
+    expected = model.predict_proba(NUMBERS)
+    np.testing.assert_array_equal(model.fit(*unmasked).predict_proba(unmasked[0]), expected)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_frame_of_narwhals_is_the_frame_that_it_wraps(model):
+    """Its dates are seconds, too, and its columns have names."""
+    X = pd.DataFrame({"when": pd.date_range("2020", periods=60), "a": NUMBERS[:, 0]})
+    wrapped = narwhals.from_native(X)
+    expected = model.fit(X, LABELS).predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(wrapped), expected)
+    model.fit(wrapped, LABELS)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    assert model.feature_names_in_.tolist() == ["when", "a"]
+
+
+def test_importances_of_a_frame_of_narwhals():
+    X = pd.DataFrame(NUMBERS, columns=["a", "b"])
+    wrapped = narwhals.from_native(X)
+    model = forest.RandomForestRegressor(20, random_state=0).fit(X, WEIGHTS)
+    for measure in (importance.compare, importance.over_data):
+        options = {"n_subsamples": 3, "random_state": 0} if measure is importance.over_data else {}
+        assert str(measure(model, wrapped, WEIGHTS, **options)) == str(
+            measure(model, X, WEIGHTS, **options)
+        )
+
+
+def test_dates_of_any_array_are_seconds():
+    array = pytest.importorskip("dask.array")
+    dates = pd.date_range("2020", periods=60).to_numpy()[:, np.newaxis]
+    tree = cart.DecisionTreeRegressor(random_state=0, precision="float64")
+    expected = tree.fit(dates, WEIGHTS).tree_.threshold
+    found = tree.fit(array.from_array(dates, chunks=20), WEIGHTS).tree_.threshold
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("categories", [None, "from_dtype", [0]])
+def test_lazy_tables_are_refused(categories):
+    frame = pytest.importorskip("polars").DataFrame({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1]})
+    tree = cart.DecisionTreeClassifier(categorical_features=categories)
+    with pytest.raises(TypeError, match=r"X is a lazy table.*pass X\.collect\(\)"):
+        tree.fit(frame.lazy(), LABELS)
+    with pytest.raises(TypeError, match=r"pass X\.collect\(\)"):
+        tree.fit(frame, LABELS).predict(frame.lazy())
+
+
+def test_categories_in_numpys_own_strings():
+    if not hasattr(np.dtypes, "StringDType"):
+        pytest.skip("NumPy 2 has them")
+    words = np.where(LABELS, "yes", "no")[:, np.newaxis]
+    tree = cart.DecisionTreeClassifier(categorical_features=[0])
+    tree.fit(words.astype(np.dtypes.StringDType()), LABELS)
+    assert tree.categories_[0].tolist() == ["no", "yes"]
+    assert tree.score(words, LABELS) == 1.0
