@@ -53,3 +53,8 @@ def __getattr__(name: str) -> Any:
     if name in ("export_graphviz", "export_text", "plot_tree"):
         return getattr(importlib.import_module("cart.interop.export"), name)
     raise AttributeError(f"module 'cart' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names of this module and all public names."""
+    return sorted({*globals(), *__all__})

@@ -70,3 +70,8 @@ def __getattr__(name: str) -> type:
 
         return FeatureSelector
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names of this module and all public names."""
+    return sorted({*globals(), *__all__})

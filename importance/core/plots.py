@@ -144,7 +144,10 @@ def plot_rows(
         If the result has no values of single rows (`per_row`), or X is another table.
     """
     if result.per_row is None:
-        raise ValueError(f"{result.measure} has no values per row; compute it with per_row=True.")
+        raise ValueError(
+            f"{result.measure} has no values per row; oob_permutation and ShapValues.mean_abs "
+            "have them with per_row=True."
+        )
     shown = leading(result.values, max_features)
     ax = axes_for(ax, len(shown), height=0.42)
     columns = None if X is None else _columns_of(result, X)

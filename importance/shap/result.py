@@ -218,6 +218,8 @@ class ShapValues:
         }
         if kind not in kinds:
             raise ValueError(f"kind={kind!r} is not one of {sorted(kinds)}.")
+        if kind == "dependence" and "feature" not in options:
+            raise ValueError('kind="dependence" draws one feature: give its name, feature=...')
         return kinds[kind](self, ax=ax, **options)
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ def test_every_public_name_of_the_packages(package):
     for name in module.__all__:
         assert getattr(cartwood, name) is getattr(module, name)
         assert name in dir(cartwood)
+        assert name in dir(module)
 
 
 def test_nothing_beyond_them():

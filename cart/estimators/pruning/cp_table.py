@@ -50,6 +50,13 @@ class CpTable(NamedTuple):
     xstd: np.ndarray | None
     root_risk: float
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all columns are equal; tuples would ask for the truth of arrays."""
+        return isinstance(other, CpTable) and all(map(np.array_equal, self, other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def columns(self) -> dict[str, np.ndarray]:
         """The columns as a dict under rpart's names, which `pandas.DataFrame` takes."""
         named = {"CP": self.cp, "nsplit": self.n_splits, "rel error": self.rel_error}

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.structure.pictures import PICTURES, cut_off, draw, judge, overlapping, table
 from forest import RandomForestClassifier
-from importance import compare, masking, oob_permutation, shadow, shap_values
+from importance import compare, masking, mdi, oob_permutation, shadow, shap_values
 from importance.core.numbers import estimate, estimates, significant
 from importance.core.plots import DARK, PALE, ink_of, plot_ranks
 from importance.core.result import Importances
@@ -207,6 +207,10 @@ def test_what_cannot_be_drawn_is_named():
         result.interval("95")
     with pytest.raises(ValueError, match="row=60 must be the number of one of the 60 rows"):
         shap_values(forest, X).plot("waterfall", row=60)
+    with pytest.raises(ValueError, match="draws one feature: give its name, feature="):
+        shap_values(forest, X).plot("dependence")
+    with pytest.raises(ValueError, match="mdi has no values per row; oob_permutation and"):
+        mdi(forest).plot("rows")
     with pytest.raises(TypeError, match="measure returned float, but should return Importances"):
         shadow(forest, X, y, n_rounds=2, measure=lambda forest, X, y: 1.0)
     plt.close("all")

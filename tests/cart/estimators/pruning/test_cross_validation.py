@@ -169,6 +169,16 @@ def test_risks_that_differ_by_rounding_are_one():
     assert (table.best("min"), table.best("1se")) == (1, 1)
 
 
+def test_equal_tables_are_equal():
+    X, y = load("iris")
+    tree = DecisionTreeClassifier(random_state=0)
+    one, same = (cp_table(tree.fit(X, y)) for _ in range(2))
+    assert one == same
+    assert one != cp_table(cv_prune(tree, X, y, random_state=0))
+    assert one != cp_table(tree.fit(X[:40], y[:40]))
+    assert one != tuple(one)
+
+
 @pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
 def test_the_estimator_is_the_function(kind):
     """And threads, splitters and pairs of rows say the same as fold numbers."""
