@@ -6,6 +6,7 @@ are written below the splits, if they are asked for.
 """
 
 import functools
+import html
 import inspect
 import re
 from collections.abc import Callable
@@ -63,6 +64,8 @@ def _of_our_tree(
         feature_names = _names_of(tree, feature_names, default_name, draw.__name__)
         lines = lines_of(decision_tree, feature_names, shown)
         conditions = _conditions(decision_tree, feature_names)
+        if kwargs.get("special_characters"):  # labels of Graphviz in HTML
+            conditions = [tuple(html.escape(c, quote=False) for c in both) for both in conditions]
         names = [*feature_names, *(left for left, _ in conditions)]
         peer = holding(decision_tree, _with_own_features(tree))
         peer.n_features_in_ = len(names)

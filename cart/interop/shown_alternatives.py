@@ -25,7 +25,7 @@ competitors : int, default=0
 
 """
 _MOST_LEVELS = 10  # default max_depth of scikit-learn's export_text
-_NODE = re.compile(r'(\d+) \[label=(["<].*?[">])((?:, fillcolor="#\w*")?\] ;)$')
+_NODE = re.compile(r'(?ms)^(\d+) \[label=(["<].*?[">])((?:, fillcolor="#\w*")?\] ;)$')
 
 
 class Shown(NamedTuple):
@@ -88,10 +88,12 @@ def add_to_text(text: str, tree: Any, lines: dict[int, list[str]], parameters: d
     A line's indentation tells the depth of its node. The text has a node's line twice: first before
     its left child, then before its right one.
     """
-    unit = "|" + " " * parameters.get("spacing", 3)
+    spacing = parameters.get("spacing", 3)
+    unit = "|" + " " * spacing
     most_levels = parameters.get("max_depth", _MOST_LEVELS)
     way, is_left, written = [0], [True], []
-    for line in text.splitlines():
+    # Names may contain line breaks, so a line of the text is one that begins as a node's does.
+    for line in re.split(rf"\n(?=(?:\| {{{spacing}}})*\|-{{{spacing}}} )", text.removesuffix("\n")):
         written.append(line)
         depth = 0
         while line.startswith(unit, depth * len(unit)):
@@ -119,4 +121,4 @@ def add_to_graphviz(dot: str, tree: Any, lines: dict[int, list[str]], parameters
         label = ("<br/>" if is_html else r"\n").join([label[:-1], *added]) + label[-1]
         return f"{node} [label={label}{rest}"
 
-    return "\n".join(_NODE.sub(extended, line) for line in dot.split("\n"))
+    return _NODE.sub(extended, dot)

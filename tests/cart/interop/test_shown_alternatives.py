@@ -135,6 +135,31 @@ def test_quotes_in_names_and_categories_are_kept():
     assert plot_tree(tree, feature_names=names)[0].get_text().splitlines()[0] in conditions
 
 
+@pytest.mark.parametrize("spacing", [1, 3])
+def test_names_of_several_lines(spacing):
+    """Each node has what it has under one-line names."""
+    model = fitted(surrogates=2, competitors=1)
+    asked = {"surrogates": 2, "competitors": 1}
+    plain, broken = [f"name {j}" for j in range(30)], [f"name\n|  {j}" for j in range(30)]
+    for draw, params in ((export_text, {"spacing": spacing}), (export_graphviz, {})):
+        expected, found = (draw(model, feature_names=n, **asked, **params) for n in (plain, broken))
+        assert re.sub(r"name\n\|  ", "name ", found) == expected
+
+
+def test_categories_are_escaped_in_html():
+    from xml.dom.minidom import parseString
+
+    X = np.array(["<b>", "R&D", "<b>", "R&D"] * 10, dtype=object)[:, np.newaxis]
+    y = X[:, 0] == "<b>"
+    model = DecisionTreeClassifier(categorical_features=[0], random_state=0).fit(X, y)
+    dot = export_graphviz(model, special_characters=True)
+    labels = re.findall(r"label=<(.*)>\] ;", dot)
+    assert len(labels) == 3
+    assert "in {&lt;b&gt;}" in labels[0]
+    for label in labels:
+        parseString(f"<label>{label}</label>")
+
+
 def test_what_is_not_there_is_refused():
     model, (X, y) = fitted(), load("breast_cancer")
     for draw in (export_text, export_graphviz):
