@@ -22,6 +22,8 @@ ROW_HEIGHT = 0.24  # inches per feature
 HEADROOM = 1.3  # inches for title and axis
 MOST_LETTERS = 32  # longer names of features are shortened
 LETTER = 0.065  # inches per letter
+_DIGIT = 0.1  # inches per digit of a tick
+_BESIDE_NAMES = 4.0  # inches that long names leave to the numbers
 T = TypeVar("T")
 
 
@@ -329,11 +331,22 @@ def ink_of(ax: Any) -> str:
 
 
 def plain_numbers(axis: Any, most: int = 6) -> None:
-    """Label ticks in full, with commas between thousands, without a power of ten at the axis."""
+    """Label ticks in full, with commas between thousands, without a power of ten at the axis.
+
+    There are at most so many ticks; fewer on an x axis whose numbers are long.
+    """
     from matplotlib.ticker import MaxNLocator
 
+    if axis.axis_name == "x":
+        longest = max(len(_in_full(float(f"{end:.1g}"))) for end in axis.get_view_interval())
+        inches = axis.axes.get_window_extent().width / axis.axes.figure.dpi
+        most = max(1, min(most, int(min(inches, _BESIDE_NAMES) / (longest * _DIGIT))))
     axis.set_major_locator(MaxNLocator(most))
-    axis.set_major_formatter(lambda value, place: f"{value:,.10g}")
+    axis.set_major_formatter(_in_full)
+
+
+def _in_full(value, place=None):
+    return f"{value:,.10g}"
 
 
 def short_names(names: Iterable) -> np.ndarray:

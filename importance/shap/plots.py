@@ -15,6 +15,7 @@ from importance.core.numbers import significant
 from importance.core.ordering import leading
 
 UP, DOWN = "#c44e52", base.COLOR
+_GAP = 12  # pixels between a number, its bar and the end of the axis
 MOST_LABELS, MOST_LETTERS = 30, 50  # category labels; letters of their names side by side
 
 
@@ -158,18 +159,35 @@ def plot_waterfall(
     ends = start + np.cumsum(steps)
     places = np.arange(len(steps))
     ax.barh(places, steps, left=ends - steps, color=np.where(steps > 0.0, UP, DOWN))
+    numbers = []
     for place, step, end in zip(places, steps, ends, strict=True):
         side, offset, sign = ("left", 3, "+") if step > 0 else ("right", -3, "")
-        ax.annotate(
+        numbers.append(ax.annotate(
             f"{sign}{significant(step)}", (end, place), xytext=(offset, 0),
             textcoords="offset points", ha=side, va="center", fontsize=8,
-        )  # fmt: skip
-    ax.use_sticky_edges = False  # bars begin anywhere: keep a margin for their labels
-    ax.margins(x=0.2)
+        ))  # fmt: skip
+    ax.use_sticky_edges = False  # bars begin anywhere
     base.name_bars(ax, names, start)
     ax.set_xlabel(f"base value {significant(start, 4)}, prediction {significant(ends[-1], 4)}")
     ax.set_title(f"row {row}: {_unit(found, label)}", fontsize=10)
+    _make_room(ax, numbers)
     return ax
+
+
+def _make_room(ax, numbers):
+    """Widen the x axis until the numbers beside bars fit between its ends."""
+    ax.figure.canvas.figure.draw_without_rendering()  # the names leave the axes its width
+    width = ax.get_window_extent().width
+    low, high = ax.get_xlim()
+    for _ in range(8):  # each time, numbers take a smaller share of what the axis spans
+        unit = (high - low) / width
+        for text in numbers:
+            size = (text.get_window_extent().width + _GAP) * unit
+            if text.get_ha() == "right":
+                low = min(low, text.xy[0] - size)
+            else:
+                high = max(high, text.xy[0] + size)
+    ax.set_xlim(low, high)
 
 
 def _unit(found, label):

@@ -1,5 +1,7 @@
 """Every picture with many features and long names: no text is cut off or lies on another."""
 
+import pickle
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,6 +30,32 @@ def test_every_text_can_be_read(found, name):
     wrong = [*cut_off(figure), *overlapping(figure)]
     plt.close(figure)
     assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def found_in_millions():
+    X, y = table(8)
+    return judge(X, 1e5 * y)
+
+
+@pytest.mark.parametrize("name", ["bars", "trees", "rows", "measures", "beeswarm", "waterfall"])
+def test_long_numbers_can_be_read(found_in_millions, name):
+    figure = draw(name, found_in_millions)
+    wrong = [*cut_off(figure), *overlapping(figure)]
+    if name == "waterfall":
+        inside = figure.axes[0].get_window_extent()
+        for text in figure.axes[0].texts:
+            assert inside.x0 < text.get_window_extent().x0
+            assert text.get_window_extent().x1 < inside.x1
+    plt.close(figure)
+    assert wrong == []
+
+
+def test_figures_can_be_pickled(found):
+    figure = draw("waterfall", found)
+    copy = pickle.loads(pickle.dumps(figure))
+    assert copy.axes[0].get_xlabel() == figure.axes[0].get_xlabel()
+    plt.close("all")
 
 
 def test_what_cannot_be_read_is_found():
