@@ -8,11 +8,11 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import keep_parameters
-from cart.table.precision import as_plain_table, with_plain_columns
+from cart.table.precision import as_plain_table, native_frame, with_plain_columns
 from importance.inference.refit import Measure
 from importance.inference.shadow import METHODS, select_features
 
@@ -122,8 +122,17 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
         ndarray or sparse matrix of shape (n_samples, n_kept)
             Or the container that `set_output` asks for. In an array, dates are seconds.
         """
-        if _get_output_config("transform", self)["dense"] == "default":
+        X, output = native_frame(X), _get_output_config("transform", self)["dense"]
+        if output == "default":
             X = with_plain_columns(as_plain_table(X))
+        elif hasattr(X, "to_dicts"):  # of polars: scikit-learn would make it an array of objects
+            if output == "pandas":
+                import pandas as pd
+
+                X = pd.DataFrame(X.to_dict(as_series=False))
+            elif self._get_support_mask().any():
+                validate_data(self, X, reset=False, skip_check_array=True)
+                return X[:, self.get_support(indices=True).tolist()]
         return super().transform(X)
 
     def _get_support_mask(self):

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -196,6 +197,28 @@ def test_selector_in_a_pipeline():
         assert list(model[0].transform(X).columns) == ["a", "b"]
     loose = clone(selector).set_params(keep_tentative=True).fit(X, y)
     np.testing.assert_array_equal(loose.get_support(), loose.selection_.decision != "rejected")
+
+
+def test_frames_of_polars_keep_their_types():
+    """scikit-learn would make them an array of objects, whose numbers count as categories."""
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"city": rng.choice([*"abc"], 80), "size": rng.random(80)})
+    X = X.with_columns(noise=rng.random(80))
+    y = (X["city"].to_numpy() == "a") + 2.0 * (X["size"].to_numpy() > 0.5)
+    forest = RandomForestRegressor(8, categorical_features="from_dtype", random_state=0)
+    selector = FeatureSelector(forest, n_rounds=19, random_state=0)
+    of_polars = selector.set_output(transform="polars").fit(X, y).transform(X)
+    assert of_polars.equals(X[["city", "size"]])
+    of_pandas = selector.set_output(transform="pandas").transform(X)
+    assert of_pandas["size"].dtype == np.float64
+    assert of_pandas.to_dict("list") == of_polars.to_dict(as_series=False)
+    nothing = selector.fit(X, rng.random(80))
+    for output in ("pandas", "polars"):
+        with pytest.warns(UserWarning, match="No features were selected"):
+            assert nothing.set_output(transform=output).transform(X).shape[1] == 0
+    with pytest.raises(NotFittedError):
+        clone(selector).set_output(transform="polars").transform(X)
 
 
 def test_frames_of_several_types_are_transformed():
