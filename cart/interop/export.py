@@ -148,6 +148,8 @@ def _without_thresholds(drawn, conditions):
         return drawn
     escaped = [tuple(text.replace('"', r"\"") for text in either) for either in conditions]
     for left, right in dict.fromkeys([*conditions, *escaped]):  # Graphviz has the escaped ones
+        if left not in drawn:  # as most are, below max_depth and in the texts of other nodes
+            continue
         drawn = re.sub(re.escape(left) + r" (<=|&le;|&#8804;) 0(\.0*)?", lambda _, t=left: t, drawn)
         drawn = re.sub(re.escape(left) + r" > +0(\.0*)?", lambda _, t=right: t, drawn)
     return drawn
