@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from cart.estimators.encoding import encode_columns
 from cart.estimators.target import encode_known_labels
-from cart.estimators.validation import check_rows, check_sample_weight
+from cart.estimators.validation import check_rows, check_sample_weight, require_weight
 from forest.growing.thread_pool import bytes_of
 from forest.inference.training_rows import is_of_one_table, is_table_of, require_as_many_rows
 from forest.sampling.bootstrap import Bootstrap
@@ -162,7 +162,8 @@ def check_evaluation_rows(
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Check rows to evaluate a forest on, and return X, codes and weight as in FittedForest.
 
-    Raises ValueError if they do not match the forest or each other, or if every weight is 0.
+    Raises ValueError if they do not match the forest or each other, or if the weights have no
+    positive and finite sum.
     """
     X = take_rows(forest, X)
     y = np.asarray(y)
@@ -172,8 +173,7 @@ def check_evaluation_rows(
         raise ValueError(f"y has shape {y.shape}, but X has {X.shape[0]} rows.")
     weight = check_sample_weight(sample_weight, X)
     weight = np.ones(X.shape[0]) if weight is None else weight
-    if not weight.any():
-        raise ValueError("sample_weight is 0 in every row, so there is no loss to compare.")
+    require_weight(weight)
     if is_classification(forest):
         return X, encode_known_labels(y, [forest.classes_]).codes[:, 0], weight
     return X, y.astype(np.float64), weight

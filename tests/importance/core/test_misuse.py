@@ -383,6 +383,31 @@ def test_several_outputs_are_refused_in_the_same_words(function, kind):
             call()
 
 
+# ------------------------------------------------------------ weights
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (np.full(60, 1e308), "no finite sum; divide them by the largest"),
+        (np.nan, "contain NaN"),
+        (0.0, "at least one"),
+    ],
+)
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(importance.oob_permutation, importance.conditional_permutation, drop_column),
+        *(importance.forest_permutation, importance.unbiased_mdi, importance.optimism),
+    ],
+)
+def test_weights_without_a_finite_sum_are_refused(function, weight, words):
+    X, y = table(60)
+    model = RandomForestRegressor(5, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=words):
+        function(model, X, y, sample_weight=weight)
+
+
 # ------------------------------------------------------------ threads
 
 WITH_THREADS = [
