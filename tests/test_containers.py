@@ -51,9 +51,17 @@ def test_masked_values_are_refused(model):
         model.fit(NUMBERS, np.ma.masked_array(LABELS, mask[:, 0]))
     with pytest.raises(ValueError, match="X has 2 masked value"):
         model.fit(NUMBERS, LABELS).predict(X)
+    with pytest.raises(ValueError, match=r"sample_weight has missing values in 1 row.*row 3"):
+        model.fit(NUMBERS, LABELS, sample_weight=np.ma.masked_array(np.ones(60), mask[:, 0]))
     unmasked = np.ma.masked_array(NUMBERS), np.ma.masked_array(LABELS)
     expected = model.predict_proba(NUMBERS)
     np.testing.assert_array_equal(model.fit(*unmasked).predict_proba(unmasked[0]), expected)
+
+
+def test_masked_groups_are_refused():
+    groups = np.ma.masked_array(np.arange(60) % 5, np.arange(60) == 4)
+    with pytest.raises(ValueError, match=r"groups has 1 missing value.*first in row 4"):
+        MODELS[1].fit(NUMBERS, LABELS, groups=groups)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -365,10 +365,11 @@ def check_sample_weight(sample_weight, X):
     Raises
     ------
     ValueError
-        If a weight is negative or not finite.
+        If a weight is negative, missing or not finite.
     """
     if sample_weight is None:
         return None
+    refuse_missing_target(sample_weight, "sample_weight")
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 

@@ -49,7 +49,9 @@ def as_plain_table(X):
             "under the mask; pass X.astype(float).filled(np.nan) if they are missing."
         )
     X = dates_as_seconds(native_frame(X))
-    flags = [j for j, dtype in enumerate(getattr(X, "dtypes", ())) if _is_sparse_flag(dtype)]
+    if not hasattr(X, "isetitem"):
+        return X
+    flags = [j for j, dtype in enumerate(X.dtypes) if _is_sparse_flag(dtype)]
     X = X.copy(deep=False) if flags else X
     for j in flags:
         X.isetitem(j, X.iloc[:, j].astype("Sparse[uint8]"))

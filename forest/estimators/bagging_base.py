@@ -239,6 +239,7 @@ class BaseBagging(
     def _check_weight(self, sample_weight, X):
         if sample_weight is None:
             return None
+        refuse_missing_target(sample_weight, "sample_weight")
         # Do not cast single precision: that would change the draws, which are scikit-learn's.
         weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
         if not self.bootstrap:

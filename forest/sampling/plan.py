@@ -130,6 +130,7 @@ def _by_blocks(forest, n_samples, wanted):
 
 def _check_groups(groups, n_samples):
     """Check groups, and return them as 0, 1, ..., with their number."""
+    is_masked = np.ma.is_masked(groups) and np.ma.getmaskarray(groups)
     groups = np.asarray(groups)
     if groups.shape != (n_samples,):
         raise ValueError(
@@ -137,6 +138,7 @@ def _check_groups(groups, n_samples):
             f"{groups.shape}."
         )
     is_missing = _is_missing(groups).astype(bool) if groups.dtype == object else groups != groups
+    is_missing |= is_masked
     if is_missing.any():  # missing values do not sort, which would split groups
         raise ValueError(
             f"groups has {is_missing.sum()} missing value(s), first in row "
