@@ -1,9 +1,12 @@
 """Containers that scikit-learn's checks would misread: lazy, masked, wrapped, sparse flags."""
 
+from threading import Lock
+
 import narwhals
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import cart
 import forest
@@ -74,6 +77,30 @@ def test_a_frame_of_narwhals_is_the_frame_that_it_wraps(model):
     model.fit(wrapped, LABELS)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
     assert model.feature_names_in_.tolist() == ["when", "a"]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("kind", ["numbers", "dates", "words"])
+def test_attrs_of_a_frame_are_not_copied(model, kind):
+    """pandas copies them, in depth, with every column: a fit took minutes, or could not copy."""
+    others = {
+        "numbers": NUMBERS[:, 1],
+        "dates": pd.date_range("2020", periods=60),
+        "words": np.where(LABELS, "yes", "no"),
+    }
+    X = pd.DataFrame({"a": NUMBERS[:, 0], "b": others[kind]})
+    tagged = X.copy()
+    tagged.attrs["lock"] = Lock()
+    if kind == "words":
+        name = "categorical_features"
+        name = name if name in model.get_params() else f"estimator__{name}"
+        model = clone(model).set_params(**{name: "from_dtype"})
+    expected = model.fit(X, LABELS).predict_proba(X)
+    np.testing.assert_array_equal(model.fit(tagged, LABELS).predict_proba(tagged), expected)
+    assert "lock" in tagged.attrs
+    if hasattr(model, "bootstrap_draw"):
+        grown = clone(model).set_params(n_estimators=20).fit(tagged, LABELS)
+        assert importance.compare(grown, tagged, LABELS).feature_names.tolist() == ["a", "b"]
 
 
 def test_importances_of_a_frame_of_narwhals():

@@ -23,7 +23,7 @@ from cart.estimators.category_encoder import (
     match_categories,
 )
 from cart.estimators.target import refuse_missing_target
-from cart.table.precision import as_plain_table, precision_of
+from cart.table.precision import as_plain_table, native_frame, precision_of
 from cart.tree.tree import Tree
 
 # A tree has up to two nodes per row, and its node and feature numbers have 31 bits.
@@ -122,7 +122,7 @@ def check_table(estimator, X, y, reset=True):
         `ROWS_MAX` rows or `COLUMNS_MAX` columns.
     """
     refuse_too_large(X)
-    precision = precision_of(estimator)
+    X, precision = native_frame(X), precision_of(estimator)
     if hasattr(estimator, "categorical_features"):
         match_categories(estimator, X, reset)
     if issparse(y):
@@ -264,6 +264,7 @@ def check_rows(estimator, X, converts=True):
     -------
     ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
     """
+    X = native_frame(X)
     plain = _take_plain(estimator, X, converts)
     if plain is not None:
         return plain

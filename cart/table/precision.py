@@ -1,5 +1,7 @@
 """Choose single or double precision; convert dates and columns of pandas' own dtypes to numbers."""
 
+import sys
+
 import numpy as np
 
 _DATES = "mM"
@@ -59,8 +61,14 @@ def as_plain_table(X):
 
 
 def native_frame(X):
-    """The DataFrame that a DataFrame of narwhals wraps; anything else unchanged."""
-    return X.to_native() if type(X).__module__.startswith("narwhals.") else X
+    """The DataFrame that a DataFrame of narwhals wraps, and without `attrs`; others unchanged.
+
+    pandas copies `attrs`, in depth, with every column that is taken.
+    """
+    X = X.to_native() if type(X).__module__.startswith("narwhals.") else X
+    if hasattr(X, "isetitem") and X.attrs:
+        return sys.modules["pandas"].DataFrame(X)
+    return X
 
 
 def _is_sparse_flag(dtype):

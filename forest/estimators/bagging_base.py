@@ -25,7 +25,7 @@ from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_lar
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
-from cart.table.precision import as_plain_table, with_plain_columns
+from cart.table.precision import as_plain_table, native_frame, with_plain_columns
 from forest.estimators import bagging_workers as workers
 from forest.estimators.fitted_on import as_numbers, refuse_unknown_draws, remember_rows
 from forest.estimators.parameters import FOREST_CONSTRAINTS
@@ -189,6 +189,7 @@ class BaseBagging(
         with Interruption() as interruption, fitted_at_once(self) as draft:
             refuse_too_large(X)
             refuse_missing_target(y)
+            X = native_frame(X)
             base = workers.with_categories_of(draft._base(), X)
             X, y = validate_data(
                 draft, draft._as_table(X), y, reset=not n_kept, multi_output=True, **_ANY_TABLE
