@@ -19,6 +19,7 @@ from cart.primitives.sort_keys import CODE_SHIFT, record_of
 
 # The code of a missing value.
 MISSING = np.uint32(0xFFFFFFFF)
+_ZERO = np.uint32(0xFFFFFFFE)  # stands for the rank of 0 until that is known
 
 # Digits of the 32 bits that keys are sorted by. Below _FEW keys they are shorter, as the counts of
 # short digits cost less.
@@ -186,10 +187,13 @@ def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
     n_levels = _rank_near_whole_numbers(values, codes, levels, keys)
     if n_levels > 0:
         return n_levels
-    n = 0  # values that are not missing
+    n, n_zeros = 0, 0  # values that are to be sorted; zeros, often most of a column, are not
     for i in range(values.shape[0]):
         if np.isnan(values[i]):
             codes[i] = MISSING
+        elif values[i] == 0.0:
+            codes[i] = _ZERO
+            n_zeros += 1
         else:
             keys[n] = i
             n += 1
@@ -201,18 +205,27 @@ def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
             keys[j] = code << CODE_SHIFT | np.uint64(i)
         if _sort(keys, n, counts, spare) == 1:
             keys, spare = spare, keys
-    n_levels = 0
-    before = np.uint64(0)
+    n_levels, zero = 0, -1
+    before, number_of_zero = np.uint64(0), ordered(np.uint64(0), 8 * bits.itemsize)
     for j in range(n):
         i = record_of(keys[j])
         # A key holds all bits of a single-precision value.
         is_single = bits.itemsize == 4
         number = keys[j] >> CODE_SHIFT if is_single else ordered(np.uint64(bits[i]), 64)
-        if n_levels == 0 or number != before:
+        if j == 0 or number != before:
+            if n_zeros > 0 and zero < 0 and number > number_of_zero:
+                zero, level_bits[n_levels] = n_levels, 0
+                n_levels += 1
             level_bits[n_levels] = bits_in_order(number, 8 * bits.itemsize)
             n_levels += 1
             before = number
         codes[i] = n_levels - 1
+    if n_zeros > 0:
+        if zero < 0:
+            zero, level_bits[n_levels] = n_levels, 0
+            n_levels += 1
+        for i in range(values.shape[0]):
+            codes[i] = zero if codes[i] == _ZERO else codes[i]
     return n_levels
 
 

@@ -139,8 +139,7 @@ class PresortedRows(NamedTuple):
             np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, np.int64),
             np.empty(2 * n_columns * stride, np.uint64), stride,
         )  # fmt: skip
-        counts = np.empty(N_COUNTS, np.int64)
-        _sort_rows(table.codes, presorted, *np.empty((2, n_rows), np.uint64), counts)
+        _sort_rows(table.codes, table.level_start, presorted, np.empty(n_rows + 2, np.int32))
         return presorted
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
@@ -245,22 +244,29 @@ def _write_in_bag(marked, code, entries, is_in_bag):
 
 
 @entry_kernel
-def _sort_rows(codes, presorted, keys, spare, counts):
-    n = codes.shape[1]
+def _sort_rows(codes, level_start, presorted, begin):
+    """Sort the rows of every column by code. Codes are dense: to count them is to sort.
+
+    begin   [ 0 2 3 6 ]      where the rows of each code begin, those of missing values last
+    """
     for column in range(codes.shape[0]):
-        highest = np.uint32(0)
-        for i in range(n):
-            highest = max(highest, codes[column, i])
-            keys[i] = np.uint64(codes[column, i]) << CODE_SHIFT | np.uint64(i)
-        sort_by_radix(keys, n, n_bits_of(highest), counts, spare)
-        before, n_known = ~np.uint64(0), 0
-        for i in range(n):
-            code = keys[i] >> CODE_SHIFT
-            n_known += code != MISSING
-            is_first = np.uint32(code != before)
-            presorted.sorted_rows[column, i] = np.uint32(keys[i]) | is_first << np.uint32(31)
-            before = code
-        presorted.n_known[column] = n_known
+        n_codes = level_start[column + 1] - level_start[column]
+        begin[: n_codes + 2] = 0
+        for i in range(codes.shape[1]):
+            begin[min(np.int64(codes[column, i]), n_codes) + 1] += 1
+        for code in range(n_codes):
+            begin[code + 1] += begin[code]
+        presorted.n_known[column] = begin[n_codes]
+        rows = presorted.sorted_rows[column]
+        for i in range(codes.shape[1]):
+            code = min(np.int64(codes[column, i]), n_codes)
+            rows[begin[code]] = np.uint32(i)
+            begin[code] += 1
+        first = np.int64(0)
+        for code in range(n_codes + 1):
+            if first < codes.shape[1]:
+                rows[first] |= _MARK
+            first = begin[code]
 
 
 # ----------------------------------------------------------------------- sorted on demand
