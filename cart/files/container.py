@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from cart.files.checksum import checksum
@@ -27,6 +27,7 @@ from cart.files.errors import DamagedModelError, require
 from cart.files.state import describe, restore
 
 FORMAT = 1
+_ROOM = 1 << 22  # bytes: more than the writer of safetensors takes besides the header
 _DTYPES = {
     "BOOL": "?", "U8": "u1", "I8": "i1", "U16": "u2", "I16": "i2", "F16": "f2",
     "U32": "u4", "I32": "i4", "F32": "f4", "U64": "u8", "I64": "i8", "F64": "f8",
@@ -47,13 +48,19 @@ def write(value: Any, path: str | os.PathLike) -> None:
     ------
     TypeError
         If the object has a part that cannot be stored in a model file; nothing is written.
+    OSError
+        If the file cannot be written, for example because the disk is full.
     """
     content, arrays = describe(value)
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     metadata = {"format": str(FORMAT), "cartwood": text}
     metadata["checksum"] = checksum_of_parts(text, arrays)
     with _replacing(Path(path)) as draft:
-        save_file(arrays, draft, metadata)
+        np.empty(_ROOM, np.uint8)  # without memory for its buffer, save_file ends the process
+        try:
+            save_file(arrays, draft, metadata)
+        except SafetensorError as error:
+            raise OSError(f"{path} cannot be written: {error}") from error
 
 
 def read(path: str | os.PathLike, mmap: bool = True) -> Any:

@@ -1,5 +1,6 @@
 """Samples of what `make fuzz` and `python -m benchmarks limits` run for longer."""
 
+import os
 import subprocess
 import sys
 from time import monotonic
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.faults import fits, real
+from benchmarks.faults import fits, little_memory, real
 from benchmarks.faults.fits import SAME, try_fit
 from benchmarks.faults.limits import LIMITS, grow_both_ways
 
@@ -61,3 +62,14 @@ def test_crashes_and_hangs_of_a_fit_are_counted(monkeypatch, then, end):
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as worker:
         assert [*fits._answers(worker, monotonic() + 60.0)] == ["identical", end]
         worker.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited")
+@pytest.mark.parametrize("work", ["fit of a tree", "save"])
+def test_little_memory_is_little(work):
+    """A megabyte or less does not do."""
+    program = [sys.executable, "-m", "benchmarks.faults.little_memory", work, "16"]
+    environment = os.environ | little_memory.RETURNING
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {*done.stdout.splitlines()} == {"MemoryError"}

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import stat
+import sys
 import warnings
 from mmap import mmap
 
@@ -214,6 +215,22 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         cart.DecisionTreeClassifier().fit(*iris()).save(path)
     assert cart.load(path).get_depth() == 2
     assert {entry.name for entry in tmp_path.iterdir()} == {"model", "link"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited")
+def test_a_full_disk_is_an_os_error_and_leaves_the_old_file(tmp_path):
+    import resource
+
+    path, unlimited = tmp_path / "model", resource.getrlimit(resource.RLIMIT_FSIZE)
+    cart.DecisionTreeClassifier(max_depth=1).fit(*iris()).save(path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size // 2, unlimited[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            cart.DecisionTreeClassifier(max_depth=2).fit(*iris()).save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert cart.load(path).get_depth() == 1
+    assert {entry.name for entry in tmp_path.iterdir()} == {"model"}
 
 
 def _umask():
