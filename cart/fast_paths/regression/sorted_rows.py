@@ -139,7 +139,8 @@ class PresortedRows(NamedTuple):
             np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, np.int64),
             np.empty(2 * n_columns * stride, np.uint64), stride,
         )  # fmt: skip
-        _sort_rows(table.codes, table.level_start, presorted, np.empty(n_rows + 2, np.int32))
+        n_codes = np.diff(table.level_start).max()  # more than rows, if there are many categories
+        _sort_rows(table.codes, table.level_start, presorted, np.empty(n_codes + 2, np.int32))
         return presorted
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
