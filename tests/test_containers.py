@@ -134,8 +134,6 @@ def test_lazy_tables_are_refused(categories):
 
 
 def test_categories_in_numpys_own_strings():
-    if not hasattr(np.dtypes, "StringDType"):
-        pytest.skip("NumPy 2 has them")
     words = np.where(LABELS, "yes", "no")[:, np.newaxis]
     tree = cart.DecisionTreeClassifier(categorical_features=[0])
     tree.fit(words.astype(np.dtypes.StringDType()), LABELS)

@@ -64,7 +64,7 @@ def test_crashes_and_hangs_of_a_fit_are_counted(monkeypatch, then, end):
         worker.kill()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="address space is limited")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to a limit of address space")
 @pytest.mark.parametrize("work", ["fit of a tree", "save"])
 def test_little_memory_is_little(work):
     """A megabyte or less does not do."""

@@ -101,6 +101,7 @@ from cart.table.table import Table, keeps_order, same_value
 # The most values of a table to be presorted by squared error, which takes 0.7 GB in each thread,
 # and by other criteria (0.17 GB).
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
+# Where rows are few and columns many, sorting on demand pays for more of the tables.
 _FEW_ROWS, _MANY_COLUMNS = 2048, 64
 _LARGEST = 1e100  # limit of sums: their cubes stay finite
 
@@ -463,7 +464,7 @@ class SortedPath(MeanPath):
         if self.table_kind is not Table or self._presorting_pays(table, self._plan):
             return super()._create_small()
         is_served = self._has_small_nodes and SmallNodeOnDemand.serves(table, limits.max_features)
-        return SmallNodeOnDemand.create(table, limits.max_features, *(() if is_served else (0,)))
+        return SmallNodeOnDemand.create(table, limits.max_features, is_served)
 
     def _create_rows(self):
         n_rows = len(self._y)

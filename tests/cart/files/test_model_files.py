@@ -217,7 +217,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert {entry.name for entry in tmp_path.iterdir()} == {"model", "link"}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the size of files is limited")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of file sizes")
 def test_a_full_disk_is_an_os_error_and_leaves_the_old_file(tmp_path):
     import resource
 

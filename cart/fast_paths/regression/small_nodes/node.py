@@ -69,9 +69,8 @@ def missing_word(small, number, column):
 def enter_small_node(small, samples, start, n, targets, mean):
     """Number samples[start:start + n] in the order of the table, and replace them by the numbers.
 
-    `small.places` gets their words, without ranks. Returns
-    False, and changes nothing, if weights do not fit into words, or if deviations are too small or
-    too large to be squared.
+    `small.places` gets their words, without ranks. Returns False, and changes nothing, if weights
+    do not fit into words, or if deviations are too small or too large to be squared.
     """
     largest = 0.0
     for i in range(start, start + n):

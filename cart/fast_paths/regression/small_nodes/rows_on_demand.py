@@ -42,7 +42,7 @@ class SmallNodeOnDemand(NamedTuple):
     """See `cart.fast_paths.regression.small_nodes.ranked_rows.SmallNode`.
 
     Columns of `ordered` and the arrays behind it are the features that the node has drawn, in the
-    order of the draw.
+    order of the draw; turned columns follow them if values are missing.
     """
 
     rows: np.ndarray  # (NETWORK_MAX,) uint32: rows of the table, ascending
@@ -51,11 +51,11 @@ class SmallNodeOnDemand(NamedTuple):
     node_rows: np.ndarray  # (_N_MAX,) int64: of the current node, rows of the table
     node_words: np.ndarray  # (_N_MAX + 1,) int32: words of these, without ranks
     keys: np.ndarray  # ((_N_MAX + 1) * N_LANES,) int32: of 8 columns
-    ordered: np.ndarray  # (n_blocks * BLOCK,) int32: the node's words, sorted
-    gain: np.ndarray  # (n_blocks * BLOCK,) float32: of every cut; -1 where there is none
-    top: np.ndarray  # (n_blocks * N_LANES,) float32: the highest gain of a column
-    second: np.ndarray  # (n_blocks * N_LANES,) float32: the second highest gain
-    place: np.ndarray  # (n_blocks * N_LANES,) int32: where the highest gain is
+    ordered: np.ndarray  # (n_ordered * BLOCK,) int32: the node's words, sorted
+    gain: np.ndarray  # (n_ordered * BLOCK,) float32: of every cut; -1 where there is none
+    top: np.ndarray  # (n_ordered * N_LANES,) float32: the highest gain of a column
+    second: np.ndarray  # (n_ordered * N_LANES,) float32: the second highest gain
+    place: np.ndarray  # (n_ordered * N_LANES,) int32: where the highest gain is
     targets: np.ndarray  # (2 * SMALL_NODE_MAX,) float64
     is_left: np.ndarray  # (SMALL_NODE_MAX,) uint8
     unit: np.ndarray  # (1,) float64: deviations are rounded to multiples of it
@@ -67,7 +67,7 @@ class SmallNodeOnDemand(NamedTuple):
     turned: int  # a turned column's index less the column's; 0 if no values are missing
 
     @classmethod
-    def create(cls, table, max_features, n_max=_N_MAX):
+    def create(cls, table, max_features, is_used):
         n_rows, n_features = table.codes.shape[1], len(table.columns)
         n_blocks, with_missing = -(-max_features // N_LANES), has_missing(table)
         n_ordered = (1 + with_missing) * n_blocks
@@ -80,7 +80,7 @@ class SmallNodeOnDemand(NamedTuple):
             np.empty(n_ordered * N_LANES, np.int32), np.empty(2 * SMALL_NODE_MAX),
             np.empty(SMALL_NODE_MAX, np.uint8), np.empty(1), np.empty(2 * n_features, np.int64),
             np.empty(NETWORK_MAX, np.uint32), np.flatnonzero(table.tie_span),
-            np.empty(SMALL_NODE_MAX + 1, np.uint32), n_max,
+            np.empty(SMALL_NODE_MAX + 1, np.uint32), _N_MAX if is_used else 0,
             n_blocks * N_LANES if with_missing else 0,
         )  # fmt: skip
 
