@@ -62,7 +62,8 @@ class Case(NamedTuple):
     weights: str = "none"  # or "whole", "zeros" (whole numbers, many of them 0), "fractions"
     missing: float = 0.0  # share of the cells
     n_outputs: int = 1
-    zeros: float = 0.0  # share of the cells; if not 0 the table is sparse
+    zeros: float = 0.0  # share of the cells; if not 0 the table is sparse, unless it is
+    is_dense: bool = False
     patches: dict = {}  # how Bagging draws rows and features
 
     @property
@@ -208,7 +209,8 @@ def training(case, seed):
     if case.missing:
         X = np.where(rng.random(X.shape) < case.missing, np.nan, X)
     if case.zeros:
-        X = csc_matrix(np.where(rng.random(X.shape) < case.zeros, 0.0, X))
+        X = np.where(rng.random(X.shape) < case.zeros, 0.0, X)
+        X = X if case.is_dense else csc_matrix(X)
     weight = {
         "none": None,
         "whole": rng.integers(1, 5, len(y)),

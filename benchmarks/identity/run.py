@@ -11,6 +11,7 @@ import numpy as np
 import sklearn.ensemble
 import sklearn.tree
 from joblib import Parallel, delayed
+from scipy.sparse import issparse
 
 import cart
 import forest
@@ -193,7 +194,7 @@ def judge(case, seed, ours, theirs, replays=True, **changed):
     for t in doubtful:
         pairs = [[_trees(model)[t].tree_ for model in pair] for pair in ((ours, theirs), whole)]
         data = cases.training(case, seed)
-        X = data.X.toarray() if case.zeros else data.X
+        X = data.X.toarray() if issparse(data.X) else data.X
         if case.model == "Bagging":
             X = X[:, theirs.estimators_features_[t]]
         exact = Training(X, data.y, weights(t), _trees(whole[1])[t])

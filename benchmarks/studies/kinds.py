@@ -61,6 +61,7 @@ _KEYED = {"feature_draw": "keyed"}
 _SUBSETS = {"categorical_features": "from_dtype"}
 _WIDE, _FEW = "50000x20", "rounded:54000x9"
 _WORDS = "classification:1000x20000"  # like tables of word counts
+_RARE, _RARE_NUMBERS = "classification:20000x100", "regression:20000x100"
 _SHORT = "300x20000"  # few rows, and as many columns as a gene chip has
 KINDS = (
     _kind("plain: binary", None, BINARY, GINI),
@@ -100,6 +101,13 @@ KINDS = (
     _kind("sparse 20,000 x 300, 2 %", 5, "classification:20000x300", GINI, zeros=0.98),
     _kind("sparse 1,000 x 20,000, 0.1 %", None, _WORDS, GINI, zeros=0.999, what=BESIDE),
     _kind("sparse 1,000 x 20,000: predict", None, _WORDS, GINI, zeros=0.999, what=LATER),
+    _kind("5 % not 0, dense: binary", None, _RARE, GINI, what=BESIDE, zeros=0.95, is_dense=True),
+    _kind("5 % not 0, dense: binary, tree", None, _RARE, GINI, TREE, what=BESIDE, zeros=0.95,
+          is_dense=True),
+    _kind("5 % not 0, dense: regression, a third", None, _RARE_NUMBERS, THIRD, what=BESIDE,
+          zeros=0.95, is_dense=True),
+    _kind("5 % not 0, dense: regression, tree", None, _RARE_NUMBERS, SQUARES, TREE, what=BESIDE,
+          zeros=0.95, is_dense=True),
     _kind("categories: class", 6, "flights:20000", GINI, own=_SUBSETS),
     _kind("categories: regression", 5, "flights:20000", THIRD, own=_SUBSETS),
     _kind("categories: class, extra trees", None, "flights:20000", GINI, EXTRA, what=BESIDE,

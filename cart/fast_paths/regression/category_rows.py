@@ -17,13 +17,12 @@ import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT
 from cart.fast_paths.regression.cut_score import weight_at, y_at
+from cart.fast_paths.regression.presorted_rows import PresortedRows, first_of
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.fast_paths.regression.sorted_rows import (
-    PresortedRows,
     begin_tree,
     code_at,
     divide_rows,
-    first_of,
     load_feature,
     mark_left,
     room_for,
@@ -70,6 +69,12 @@ class CategoryRows(NamedTuple):
         if table.n_categories[column] == 0:
             return load_feature(self.sorted, table, column, place, node)
         return _load_categories(self, table, column, node)
+
+    def unlisted_code(self, column, n):
+        return MISSING
+
+    def list_all(self, column, first, node):
+        return first
 
     def room_for(self, column, place, node):
         return room_for(self.sorted, column, place, node)

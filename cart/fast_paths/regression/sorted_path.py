@@ -50,23 +50,25 @@ from cart.fast_paths.regression.large_nodes.sharing import (
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
 from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
+from cart.fast_paths.regression.presorted_rows import PresortedRows
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.small_nodes.rows_on_demand import SmallNodeOnDemand
 from cart.fast_paths.regression.sorted_rows import (
-    PresortedRows,
     RowsSortedOnDemand,
     begin_tree,
     code_at,
     expect_feature,
     has_all_entries,
     is_presorted,
+    list_all,
     load_feature,
     mark_left,
     note_split,
     order_missing,
     room_for,
     row_at,
+    unlisted_code,
 )
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
@@ -130,11 +132,11 @@ def _search(scratch, growth, table, node, limits):
     that varies begin, in whose order scikit-learn leaves the samples; -1 if they are in it already.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
-    searched = _searched_rows(scratch, growth, node, limits)
-    slack = slack_of(node.n, growth.y_max)
+    searched, n = _searched_rows(scratch, growth, node, limits), node.n
+    slack = slack_of(n, growth.y_max)
     screens = _is_screened(rows, growth.criterion, searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
-    best, last, turned = NO_CUT, -1, np.int64(0)
+    best, last, last_column, turned = NO_CUT, -1, np.int64(0), np.int64(0)
     begin_screening(screen)
     drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
@@ -151,7 +153,7 @@ def _search(scratch, growth, table, node, limits):
                     n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
                     ways = 2 if n_known > 1 else 1
                 if keeps_order(table):
-                    last = turned if highest == MISSING else at
+                    last, last_column = turned if highest == MISSING else at, column
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
                 if scratch.has_missing:  # the next feature may overwrite its entries
@@ -162,8 +164,8 @@ def _search(scratch, growth, table, node, limits):
                 drawing = mark_searched(draw, drawing, j)
                 for way in range(ways):
                     missing = MISSING_RIGHT if highest == MISSING else NONE_MISSING
-                    direction = limits.monotonic[feature]
-                    _note_drawn(drawn, n_drawn, feature, column, at, missing, direction)
+                    direction, unlisted = limits.monotonic[feature], unlisted_code(rows, column, n)
+                    _note_drawn(drawn, n_drawn, feature, column, at, missing, direction, unlisted)
                     if way == 1:
                         drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
                     n_drawn += 1
@@ -174,10 +176,21 @@ def _search(scratch, growth, table, node, limits):
             left, right = screen.best[1], screen.best[2]
             best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
         else:
-            for k in range(0, n_drawn, N_LANES):
-                end = min(k + N_LANES, n_drawn)
-                best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
+            best = _search_in_order(scratch, drawn, n_drawn, node, searched, best, table)
+    if last >= 0:
+        last = list_all(rows, last_column, last, node)
     return best, end_draw(draw, drawing), last
+
+
+@inline_kernel
+def _search_in_order(scratch, drawn, n_drawn, node, searched, best, table):
+    """Search the first `n_drawn` of the drawn features, row by row; return the better Cut."""
+    for k in range(n_drawn):
+        drawn.first[k] = list_all(scratch.rows, drawn.column[k], drawn.first[k], node)
+    for k in range(0, n_drawn, N_LANES):
+        end = min(k + N_LANES, n_drawn)
+        best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
+    return best
 
 
 @inline_kernel
@@ -200,10 +213,11 @@ def _searched_rows(scratch, growth, node, limits):
 
 
 @inline_kernel
-def _note_drawn(drawn, k, feature, column, first, missing, direction):
+def _note_drawn(drawn, k, feature, column, first, missing, direction, unlisted):
     """Write the k-th of the features to be searched."""
     drawn.feature[k], drawn.column[k] = feature, column
     drawn.first[k], drawn.missing[k], drawn.direction[k] = first, missing, direction
+    drawn.unlisted[k] = unlisted
 
 
 @inline_kernel
@@ -477,4 +491,8 @@ class SortedPath(MeanPath):
 
     def _create_sorted(self, samples, targets):
         pays = self._presorting_pays(self._table, self._plan)
-        return (PresortedRows if pays else RowsSortedOnDemand).create(self._table)
+        if not pays:
+            return RowsSortedOnDemand.create(self._table)
+        plan, table = self._plan, self._table
+        lists_all = plan.criterion is not SquaredError or plan.n_outputs > 1 or has_missing(table)
+        return PresortedRows.create(table, lists_all or plan.limits.min_samples_leaf > 1)

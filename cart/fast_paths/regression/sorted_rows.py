@@ -4,15 +4,10 @@ Along a feature a row is an entry: its code above its number, 32 bits each. Rows
 are in the order of the table. Both classes keep a node's entries side by side in an array
 `entries`, and tell where they begin.
 
-`PresortedRows`, for trees whose nodes look at many features, sorts the rows once along every
-feature. A node's entries are then partitioned, in their order, into those of its children. Nodes of
-even depth have their entries in the first half of the array; nodes of odd depth, in the second:
-
-    depth 0   feature 0 [ 3l 5r 8l 9r ]    feature 1 [ 1r 2l 6r 7l ]     l, r: the row goes left,
-    depth 1   feature 0 [ 3l 8l | 5r 9r ]  feature 1 [ 2l 7l | 1r 6r ]         or right
-
-`RowsSortedOnDemand` partitions only the rows, in the order of the table, and sorts a node's rows
-along each feature that it looks at.
+`PresortedRows` (`cart.fast_paths.regression.presorted_rows`), for trees whose nodes look at many
+features, sorts the rows once along every feature. A node's entries are then partitioned, in their
+order, into those of its children. `RowsSortedOnDemand` partitions only the rows, in the order of
+the table, and sorts a node's rows along each feature that it looks at.
 """
 
 from typing import NamedTuple
@@ -22,22 +17,20 @@ import numpy as np
 from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.node_sums import partition_rows
 from cart.fast_paths.regression.small_nodes.node import (
-    MISSING_RANK,
     enter_small_node,
     restore_rows,
 )
-from cart.fast_paths.regression.small_nodes.ranked_rows import write_word
 from cart.fast_paths.regression.small_nodes.rows_on_demand import has_ties
-from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, kernel, like
+from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.gather import expect, take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
 from cart.table.ranking import MISSING
-from cart.table.table import keeps_order, same_value
+from cart.table.table import keeps_order
 
 N_PLACES = 8  # features whose entries can be held in order at the same time
 _MARK = np.uint32(1 << 31)
-_PADDING = 16  # items behind each feature's entries, so that features do not share cache sets
+PADDING = 16  # items behind each feature's entries, so that features do not share cache sets
 
 
 @inline_kernel
@@ -70,6 +63,18 @@ def load_feature(rows, table, column, place, node):
     Returns where in `rows.entries` they begin, and the lowest and the highest code. If these are
     equal, the place stays free. A lowest above the highest forbids any cut of the feature here.
     """
+
+
+@dispatch
+def unlisted_code(rows, column, n):
+    """The code whose rows are not listed in a column's entries, in a node of n rows; MISSING if all
+    rows are."""
+
+
+@dispatch
+def list_all(rows, column, first, node):
+    """Where the entries of all the node's rows along a column begin, given where those that are
+    listed do. They stay until the node is divided."""
 
 
 @dispatch
@@ -118,162 +123,9 @@ def hand_to_small_node(rows, small, table, features, samples, targets, node):
     """
 
 
-# ------------------------------------------------------------------------------- presorted
-
-
-class PresortedRows(NamedTuple):
-    """The rows of the tree along every feature, sorted once and partitioned with the nodes."""
-
-    sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table; _MARK: the first of a code
-    n_known: np.ndarray  # (n_columns,) int64: rows whose value is not missing
-    entries: (
-        np.ndarray
-    )  # (2 * n_columns * stride,) uint64: of every feature, for even depths, then odd
-    stride: int
-
-    @classmethod
-    def create(cls, table):
-        n_columns, n_rows = table.codes.shape
-        stride = n_rows + _PADDING
-        presorted = cls(
-            np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, np.int64),
-            np.empty(2 * n_columns * stride, np.uint64), stride,
-        )  # fmt: skip
-        n_codes = np.diff(table.level_start).max()  # more than rows, if there are many categories
-        _sort_rows(table.codes, table.level_start, presorted, np.empty(n_codes + 2, np.int32))
-        return presorted
-
-    def begin_tree(self, table, in_bag, n, is_in_bag):
-        for feature in range(table.columns.shape[0]):
-            column = table.columns[feature]
-            sorted_rows, n_known = self.sorted_rows[column], self.n_known[column]
-            entries = self.entries[column * self.stride :]
-            at = _write_in_bag(sorted_rows[:n_known], np.uint32(0), entries, is_in_bag)
-            _write_in_bag(sorted_rows[n_known:], MISSING, entries[at:], is_in_bag)
-
-    def expect_feature(self, table, column, node):
-        pass
-
-    def load_feature(self, table, column, place, node):
-        first = first_of(self, column, node.start, node.depth)
-        return first, code_at(self.entries, first), code_at(self.entries, first + node.n - 1)
-
-    def room_for(self, column, place, node):
-        return first_of(self, column, node.start, node.depth + 1)
-
-    def mark_left(self, table, cut, node, is_left):
-        first = first_of(self, table.columns[cut.feature], node.start, node.depth)
-        entries, other = self.entries[first : first + node.n], also_left(cut)
-        n_left = 0
-        for i in range(node.n):
-            code = code_at(entries, i)
-            goes_left = (code <= cut.left_code) | (code == other)
-            is_left[row_at(entries, i)] = goes_left
-            n_left += goes_left
-        return n_left
-
-    def divide_rows(self, table, features, node, cut, n_left, is_left):
-        for j in range(features.shape[0]):
-            column = table.columns[features[j]]
-            divide_feature(self, column, node.start, node.n, node.depth, n_left, is_left)
-
-    def divide_feature(self, column, start, n, depth, n_left, is_left):
-        first = first_of(self, column, start, depth)
-        entries = self.entries[first : first + n]
-        first = first_of(self, column, start, depth + 1)
-        divided = self.entries[first : first + n]
-        left = np.int64(0)
-        right = n_left
-        for i in range(n):
-            goes_left = is_left[row_at(entries, i)]
-            divided[left if goes_left else right] = entries[i]
-            left += goes_left
-            right += 1 - goes_left
-
-    def note_split(self, table, this, node, cut, n_left):
-        pass
-
-    def is_presorted(self):
-        return True
-
-    has_all_entries = is_presorted
-
-    def hand_to_small_node(self, small, table, features, samples, targets, node):
-        start, n, mean = node.start, node.n, node.total / node.weight
-        if not enter_small_node(small, samples, start, n, targets, mean):
-            return False
-        for j in range(features.shape[0]):
-            column = table.columns[features[j]]
-            first = first_of(self, column, start, node.depth)
-            entries = self.entries[first : first + n]
-            before, tie_span = code_at(entries, 0), table.tie_span[column]
-            rank = np.int64(0)
-            for i in range(n):
-                code = code_at(entries, i)
-                gap = np.int64(code) - np.int64(before)
-                # 0 < gap <= tie_span in one comparison: whether codes are equal is unpredictable.
-                may_tie = np.uint64(gap - 1) < np.uint64(tie_span)
-                if may_tie and same_value(table, column, before, code):
-                    restore_rows(small, samples, start, n)  # where a cut lies depends on the node
-                    return False
-                before = code
-                rank = MISSING_RANK if code == MISSING else rank + (gap > 0)
-                write_word(small, np.int64(small.number[row_at(entries, i)]), column, code, rank)
-        return True
-
-
-@inline_kernel
-def first_of(presorted, column, start, depth):
-    """Where the entries of a node along a column begin."""
-    return ((depth & 1) * presorted.sorted_rows.shape[0] + column) * presorted.stride + start
-
-
-@kernel
-def _write_in_bag(marked, code, entries, is_in_bag):
-    """Write the entries of the rows that are in-bag, in order; return how many there are.
-
-    The first rows have `code`, and each further mark begins the next code. Looking codes up instead
-    would read all over a column.
-    """
-    code, at = np.uint64(code) - np.uint64(1), 0
-    for i in range(marked.shape[0]):
-        row = marked[i] & ~_MARK
-        code += np.uint64(marked[i] >= _MARK)
-        entries[at] = code << CODE_SHIFT | np.uint64(row)
-        at += np.int64(is_in_bag[row])
-    return at
-
-
-@entry_kernel
-def _sort_rows(codes, level_start, presorted, begin):
-    """Sort the rows of every column by code. Codes are dense: to count them is to sort.
-
-    begin   [ 0 2 3 6 ]      where the rows of each code begin, those of missing values last
-    """
-    for column in range(codes.shape[0]):
-        n_codes = level_start[column + 1] - level_start[column]
-        begin[: n_codes + 2] = 0
-        for i in range(codes.shape[1]):
-            begin[min(np.int64(codes[column, i]), n_codes) + 1] += 1
-        for code in range(n_codes):
-            begin[code + 1] += begin[code]
-        presorted.n_known[column] = begin[n_codes]
-        rows = presorted.sorted_rows[column]
-        for i in range(codes.shape[1]):
-            code = min(np.int64(codes[column, i]), n_codes)
-            rows[begin[code]] = np.uint32(i)
-            begin[code] += 1
-        first = np.int64(0)
-        for code in range(n_codes + 1):
-            if first < codes.shape[1]:
-                rows[first] |= _MARK
-            first = begin[code]
-
-
 # ----------------------------------------------------------------------- sorted on demand
 
 
-@like(PresortedRows)
 class RowsSortedOnDemand(NamedTuple):
     """The rows of nodes in the order of the table, sorted along each feature looked at."""
 
@@ -293,7 +145,7 @@ class RowsSortedOnDemand(NamedTuple):
         n = table.codes.shape[1]
         return cls(
             *(np.empty(n, np.uint32) for _ in range(3)),
-            np.empty(N_PLACES * (n + _PADDING), np.uint64), n + _PADDING, np.empty(n, np.uint64),
+            np.empty(N_PLACES * (n + PADDING), np.uint64), n + PADDING, np.empty(n, np.uint64),
             np.empty(N_COUNTS, np.int64), *(np.empty(n + ROOM, np.uint32) for _ in range(2)),
             np.empty(N_DIGITS, np.int32),
         )  # fmt: skip
@@ -318,6 +170,12 @@ class RowsSortedOnDemand(NamedTuple):
             _sort_entries(self, self.entries[first : first + n], start, n, lowest, highest)
         return first, lowest, highest
 
+    def unlisted_code(self, column, n):
+        return MISSING
+
+    def list_all(self, column, first, node):
+        return first
+
     def room_for(self, column, place, node):
         return (place + 1) * self.stride
 
@@ -336,6 +194,9 @@ class RowsSortedOnDemand(NamedTuple):
         partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
 
     def divide_feature(self, column, start, n, depth, n_left, is_left):
+        pass
+
+    def note_split(self, table, this, node, cut, n_left):
         pass
 
     def is_presorted(self):

@@ -47,10 +47,11 @@ class DrawnFeatures(NamedTuple):
     first: np.ndarray  # (2 n_features,) int64: where its entries begin
     missing: np.ndarray  # (2 n_features,) int64: where missing values go
     direction: np.ndarray  # (2 n_features,) int64: of a monotonic constraint, or 0
+    unlisted: np.ndarray  # (2 n_features,) int64: the code whose rows are not listed, or MISSING
 
     @classmethod
     def create(cls, n_features):
-        return cls(*np.zeros((5, 2 * n_features), np.int64))
+        return cls(*np.zeros((6, 2 * n_features), np.int64))
 
 
 class TreeGrowth(NamedTuple):

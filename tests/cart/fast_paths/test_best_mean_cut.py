@@ -40,6 +40,7 @@ from cart.jit.decorators import entry_kernel
 from cart.splitting.splitter import Bounds
 from cart.table.columns import Columns
 from cart.table.encoding import encode
+from cart.table.ranking import MISSING
 from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
@@ -157,7 +158,7 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
     screened, mean = Screen.create(n), total / total_weight
     targets, y_max = np.column_stack((weight, y)).ravel(), np.abs(y).max()
     searched = free_rows(entries, targets, n, total_weight, total)
-    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0]]))  # feature, column, first entry
+    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0], [MISSING]]))  # all rows are listed
     certain = screen_mean(screened, drawn, searched, y_max, table)
     weight, values, y = weight[rows], values[rows], y[rows]
     _, place = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
@@ -183,7 +184,7 @@ def test_two_cuts_of_one_gain_are_both_kept():
     entries = np.arange(n, dtype=np.uint64) << np.uint64(32) | np.arange(n, dtype=np.uint64)
     targets = np.column_stack((np.ones(n), y)).ravel()
     screened = Screen.create(n)
-    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0]]))
+    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0], [MISSING]]))
     searched = free_rows(entries, targets, n, 256.0, 128.0)
     assert not screen_mean(screened, drawn, searched, 1.0, table)
     np.testing.assert_array_equal(screened.gain, 32.0**2 / (64.0 * 192.0))

@@ -20,10 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.fast_paths.base import is_cut
 from cart.fast_paths.regression.best_cut import is_cut_after
 from cart.fast_paths.regression.cut_score import slack_of, weight_at, y_at
+from cart.fast_paths.regression.presorted_rows import n_listed_at
 from cart.fast_paths.regression.sorted_rows import code_at, row_at
 from cart.jit.decorators import inline_kernel
+from cart.table.ranking import MISSING
 
 _ROWS_MIN = 128
 _BLOCK = 8  # rows
@@ -58,6 +61,12 @@ def begin_screening(screen):
 @inline_kernel
 def screen_feature(screen, rows, drawn, k, slack, table):
     """Update the best two gains with the cuts of the k-th of the drawn features."""
+    n_listed = rows.n
+    if drawn.unlisted[k] != MISSING:
+        n_listed = n_listed_at(rows.entries, drawn.first[k], rows.n)
+    if n_listed < rows.n:
+        _screen_listed(screen, rows, drawn, k, n_listed, table)
+        return
     n = rows.n
     n_blocks = n // _BLOCK
     best = _bound_blocks(screen, rows, drawn, k, table)
@@ -133,21 +142,51 @@ def _search_block(screen, rows, drawn, k, b, last, table):
         total += weight_at(targets, row) * (y_at(targets, row) - mean)
         gain = total * total / (left * (rows.weight - left))
         if gain > screen.gain[1] and is_cut_after(entries, i, table, column):
-            if rows.is_bound:
-                margin = _margin(rows, drawn.direction[k], left, total)
-                if margin == 0.0:
-                    screen.gain[1] = np.inf
-                if margin <= 0.0:
-                    continue
-            if gain > screen.gain[0]:
-                screen.gain[1] = screen.gain[0]
-                screen.gain[0] = gain
-                screen.best[0] = drawn.feature[k]
-                screen.best[1] = np.int64(code_at(entries, i))
-                screen.best[2] = np.int64(code_at(entries, i + 1))
-                screen.best[3] = drawn.missing[k]
-            else:
-                screen.gain[1] = gain
+            codes = code_at(entries, i), code_at(entries, i + 1)
+            _keep_gain(screen, rows, drawn, k, gain, (left, total), codes)
+
+
+@inline_kernel
+def _keep_gain(screen, rows, drawn, k, gain, left, codes):
+    """Keep a gain above the second best: of the cut with these weight and deviations on its left,
+    between two codes."""
+    if rows.is_bound:
+        margin = _margin(rows, drawn.direction[k], *left)
+        if margin == 0.0:
+            screen.gain[1] = np.inf
+        if margin <= 0.0:
+            return
+    if gain > screen.gain[0]:
+        screen.gain[1] = screen.gain[0]
+        screen.gain[0] = gain
+        screen.best[0] = drawn.feature[k]
+        screen.best[1] = np.int64(codes[0])
+        screen.best[2] = np.int64(codes[1])
+        screen.best[3] = drawn.missing[k]
+    else:
+        screen.gain[1] = gain
+
+
+@inline_kernel
+def _screen_listed(screen, rows, drawn, k, n_listed, table):
+    """Search the cuts of a feature from both ends, up to the code whose rows are not listed."""
+    entries, targets, mean = rows.entries[drawn.first[k] :], rows.targets, rows.total / rows.weight
+    unlisted, column = drawn.unlisted[k], drawn.column[k]
+    for step in (1, -1):
+        at, weight, total = np.int64(0) if step > 0 else n_listed - 1, 0.0, 0.0  # on this side
+        code = np.int64(code_at(entries, at))
+        while (code - unlisted) * step < 0:
+            row, last = row_at(entries, at), code
+            weight += weight_at(targets, row)
+            total += weight_at(targets, row) * (y_at(targets, row) - mean)
+            at += step
+            code = np.int64(code_at(entries, at)) if 0 <= at < n_listed else unlisted
+            code = min(code, unlisted) if step > 0 else max(code, unlisted)
+            gain = total * total / (weight * (rows.weight - weight))
+            low, high = min(last, code), max(last, code)
+            if gain > screen.gain[1] and low < high and is_cut(table, column, low, high):
+                left = (weight, total) if step > 0 else (rows.weight - weight, -total)
+                _keep_gain(screen, rows, drawn, k, gain, left, (low, high))
 
 
 @inline_kernel
