@@ -53,8 +53,13 @@ NAMED = {
     ),
     "screening of means: the runner-up is lost": (
         "cart/fast_paths/regression/large_nodes/screening.py",
-        "            else:\n                screen.gain[1] = gain",
-        "            else:\n                screen.gain[2] = gain",
+        "    else:\n        screen.gain[1] = gain",
+        "    else:\n        screen.gain[2] = gain",
+    ),
+    "lists: the row behind those that are not listed is lost": (
+        "cart/fast_paths/regression/presorted_rows.py",
+        "entries[behind] = kept",
+        "entries[behind] = entries[at]",
     ),
     "entropy: a table too short by one": (
         "cart/fast_paths/classification/path.py",
