@@ -42,6 +42,12 @@ class HeldInterrupts:
         self.came = True
         return None
 
+    def pass_on(self) -> None:
+        """Call the former handler if the signal came while it was held back."""
+        if self.came and self._before is not None:
+            self.came = False
+            self._before(signal.SIGINT, None)
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -50,8 +56,7 @@ class HeldInterrupts:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
-            if self.came:
-                self._before(signal.SIGINT, None)
+            self.pass_on()
 
 
 def uninterrupted(function: Callable) -> Callable:

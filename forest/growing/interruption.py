@@ -18,7 +18,8 @@ class Interruption(HeldInterrupts):
     Notes
     -----
     Before the first `run`, Ctrl-C ends the fit at once, since there is nothing to keep. From then
-    on it only takes effect within `run`, so that the finished work becomes a consistent fit.
+    on it only takes effect within `run`, so that the finished work becomes a consistent fit. A
+    handler of the user's own that returns ends nothing.
     Whatever goes wrong after the interrupt (too few trees for a score, a warning turned into an
     error), the caller gets KeyboardInterrupt: a search over parameters would go on after others.
     """
@@ -37,8 +38,7 @@ class Interruption(HeldInterrupts):
         """
         try:
             self.is_held = False
-            if self.came:
-                raise KeyboardInterrupt
+            self.pass_on()
             work()
             self.is_held = True
         except KeyboardInterrupt:
@@ -57,10 +57,12 @@ class Interruption(HeldInterrupts):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        came, self.came = self.came or self.is_cut, False
-        super().__exit__(kind, error, traceback)
-        if not came:
-            return
+        try:
+            super().__exit__(kind, error, traceback)
+            if not self.is_cut:
+                return
+        except KeyboardInterrupt:
+            pass
         try:
             if error is None:
                 words = "; ".join(self._words) or "the fit was finished, so nothing is missing"

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -123,6 +124,39 @@ def test_an_old_score_does_not_outlive_an_interrupt_of_the_new_one():
     assert model.predict(X[:, :2]).shape == y.shape
     assert not hasattr(model, "oob_score_")
     assert not hasattr(model, "oob_decision_function_")
+
+
+class Stopped(Exception):
+    """What a handler of the user's own raises."""
+
+
+@pytest.mark.parametrize("is_raised", [False, True])
+@pytest.mark.parametrize("place", ["fill_thresholds", "score_out_of_bag"])
+def test_a_signal_that_was_held_goes_to_the_handler_of_the_user(place, is_raised, monkeypatch):
+    """It may return, as servers' do that stop at the next opportunity."""
+    X, y = load_iris(return_X_y=True)
+    module, heard = thread_pool if place == "fill_thresholds" else mixin, []
+    work = getattr(module, place)
+
+    def handle(number, frame):
+        heard.append(number)
+        if is_raised:
+            raise Stopped
+
+    def interrupt_and_work(*args, **named):
+        send_interrupt()
+        return work(*args, **named)
+
+    monkeypatch.setattr(module, place, interrupt_and_work)
+    forest = RandomForestClassifier(30, random_state=0, oob_score=True)
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with pytest.raises(Stopped) if is_raised else nullcontext():
+            forest.fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
+    assert is_raised or forest.oob_score_ > 0.8
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
