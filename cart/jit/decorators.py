@@ -3,11 +3,13 @@
 import functools
 import gc
 import inspect
+import os
 
 import numba
 from numba import types
 from numba.core import codegen, errors
 from numba.core.compiler import Compiler
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
 from cart.jit.disk_cache import KernelCache
@@ -30,6 +32,16 @@ if HOOKS["no_counting"]:
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
 
+# A process that is forked while another thread compiles would wait for ever for numba's lock, which
+# that thread does not release there. So forks wait until no thread compiles.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
+
 class _Compiler(Compiler):
     """numba's compiler with garbage collection off: it would search a large heap in vain."""
 
@@ -37,6 +49,7 @@ class _Compiler(Compiler):
         return count_from_the_start(super().define_pipelines())
 
     def compile_extra(self, function):
+        _require_folder()
         is_on = gc.isenabled()
         gc.disable()
         try:
@@ -45,6 +58,17 @@ class _Compiler(Compiler):
         finally:
             if is_on:
                 gc.enable()
+
+
+def _require_folder():
+    """Raise an error in words if the working directory is gone: numba names it in its messages."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            "Kernels cannot be compiled while the working directory does not exist, since numba "
+            "looks it up. Change to another one by os.chdir, then try again."
+        ) from error
 
 
 _ENTRY = {"no_cfunc_wrapper": True, "pipeline_class": _Compiler, **_OPTIONS}

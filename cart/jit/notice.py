@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Timer
 from time import perf_counter
 
@@ -36,7 +36,8 @@ def announced(name: str) -> Iterator[None]:
     timer.daemon = True
     begin = perf_counter()
     _Waited.is_compiling = True
-    timer.start()
+    with suppress(RuntimeError):  # "can't start new thread": then nothing is said
+        timer.start()
     try:
         yield
     finally:

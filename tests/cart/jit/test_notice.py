@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -36,6 +37,20 @@ def test_short_waits_are_announced_when_they_are_long_together(monkeypatch, caps
     with notice.announced("second"):
         time.sleep(0.3)
     assert "second" in capsys.readouterr().err
+
+
+def test_nothing_is_said_if_no_thread_can_be_started(monkeypatch, capsys):
+    """Under a limit of processes; compiling goes on."""
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(notice, "PATIENCE", 0.0)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with notice.announced("growth"):
+        pass
+    assert not notice._Waited.is_compiling
+    assert capsys.readouterr().err == ""
 
 
 def test_kernels_are_announced(monkeypatch, capsys):
