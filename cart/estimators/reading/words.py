@@ -16,8 +16,10 @@ def number(value: float) -> str:
 
 
 def cut(threshold: float) -> str:
-    """A threshold with five digits, or twelve from 10,000 on: 12345.5 must not become 12346."""
-    return number(threshold) if abs(threshold) < _MANY_DIGITS else f"{threshold:.12g}"
+    """A threshold with seven digits, which keep it between the values that it parts, or with twelve
+    from 10,000 on: -122.235 must not become -122.23, nor 12345.5 become 12346.
+    """
+    return f"{threshold:.7g}" if abs(threshold) < _MANY_DIGITS else f"{threshold:.12g}"
 
 
 def rows_in_words(n: int) -> str:

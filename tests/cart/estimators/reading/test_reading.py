@@ -82,6 +82,14 @@ def test_neighbouring_whole_numbers_are_told_apart():
         assert f"split: x[0] <= {low}.5 to" in summary(tree)
 
 
+def test_values_of_six_digits_are_told_apart():
+    """-122.23 is said to be above -122.235, not above -122.23."""
+    X = np.array([[-122.24], [-122.23], [-122.25], [-122.22]])
+    tree = DecisionTreeClassifier(competitors=1).fit(X, [0, 1, 0, 1])
+    assert "x[0] > -122.235 " in str(explain_path(tree, X[1]))
+    assert "split: x[0] <= -122.235 to" in summary(tree)
+
+
 def test_a_row_may_come_in_several_forms():
     X, y = load("iris")
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
