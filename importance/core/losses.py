@@ -103,7 +103,12 @@ def true_class(values: np.ndarray, codes: np.ndarray) -> LabelLoss:
 
 
 def squared_error(values: np.ndarray, codes: np.ndarray) -> SquaredLoss:
-    """(mean - target)^2."""
+    """(mean - target)^2. Raises ValueError if the sum of such squares may overflow."""
+    largest = max(np.abs(values).max(), np.abs(codes).max(initial=0.0))
+    if largest > np.sqrt(np.finfo(np.float64).max / (4 * max(len(codes), 1))):
+        raise ValueError(
+            "The loss is infinite: y is too large to be squared; divide y by a constant."
+        )
     return SquaredLoss(np.ascontiguousarray(values[:, 0]), codes)
 
 

@@ -344,6 +344,9 @@ def test_refusals():
             forest_permutation(forest, X, y, **of_metric)
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="y is too large to be squared"):
         oob_permutation(numbers.fit(X, y * 1e200), X, y * 1e200)
+    for measure in (forest_permutation, conditional_permutation, drop_column):
+        with pytest.raises(ValueError, match="y is too large to be squared"):
+            measure(numbers, X, y * 1e200)
     weighed = RandomForestClassifier(3, random_state=0, voting="oob_weighted").fit(X, y)
     with pytest.raises(ValueError, match='"soft" and "majority"'):
         forest_permutation(weighed, X, y)
