@@ -165,9 +165,10 @@ def _find_margin(spread, coverage):
     n_units, kind = np.count_nonzero(size), "rows" if groups is None else "groups of rows"
     goal = (n_units + 1) * coverage  # + 1 for the new row, or its group
     if goal > n_units:
+        needed = ceil(round(coverage / (1.0 - coverage), 9))  # 9, not 9.000000000000002
         raise ValueError(
-            f"coverage={coverage} needs at least {ceil(coverage / (1.0 - coverage))} {kind} that "
-            f"were ever out of bag, but there are only {n_units}."
+            f"coverage={coverage} needs at least {needed} {kind} that were ever out of bag, but "
+            f"there are only {n_units}."
         )
     least_width = _MIN_WIDTH * np.mean(high - low) or 1.0  # any number, if all widths are 0
     beyond = np.maximum(low - spread.rows.y[known], spread.rows.y[known] - high)

@@ -10,6 +10,7 @@ from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
 _BLOCK_VALUES = 1 << 22  # values of trees, and centred counts, held at a time: 32 MB each
+_ROUNDING = 1e-12  # a tree that differs from the mean by a smaller share does so by rounding
 
 
 def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
@@ -68,7 +69,9 @@ def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
     variance = np.empty((X.shape[0], n_values))
     for some in gen_batches(X.shape[0], block):
         values = values_of_trees(packed, X[some], forest.n_jobs).reshape(n_trees, -1)
-        values -= values.mean(axis=0)
+        mean = values.mean(axis=0)
+        values -= mean
+        values[np.abs(values) <= _ROUNDING * np.abs(mean)] = 0.0
         spread = np.einsum("bj,bj->j", values, values)
         if is_gram:
             squares = np.einsum("bj,bj->j", values, gram @ values)

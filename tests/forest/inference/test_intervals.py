@@ -336,6 +336,17 @@ def test_standard_errors_are_the_papers(draw, seed, n, n_trees):
         assert not said
 
 
+def test_trees_that_agree_have_no_standard_error():
+    """Means of equal targets may differ in their last bits, of which nobody need be warned."""
+    X = np.arange(40.0)[:, np.newaxis]
+    forest = RandomForestRegressor(100, random_state=0).fit(X, np.full(40, 0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean, error = forest.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, 0.1)
+    assert not error.any()
+
+
 def test_standard_errors_are_those_over_fresh_training_tables():
     """Five trees per row; the variance is over 200 tables."""
     found = study_jackknife(n_sets=200, n_rows=50, n_points=50)
@@ -534,6 +545,16 @@ def test_impossible_intervals(diabetes):
     model = RandomForestRegressor(3, random_state=0).fit(X, y, weight)
     with pytest.raises(ValueError, match=r"ever out of bag has weight 0.* fit more trees"):
         model.predict_interval(X)
+
+
+@pytest.mark.parametrize(("coverage", "needed"), [(0.8, 4), (0.9, 9), (0.95, 19)])
+def test_the_error_says_how_many_rows_a_coverage_needs(coverage, needed):
+    """As many that the rank (n + 1) coverage of a new row is at most n."""
+    X = np.random.default_rng(0).normal(size=(needed, 2))
+    RandomForestRegressor(50, random_state=0).fit(X, X[:, 0]).predict_interval(X, coverage)
+    few = RandomForestRegressor(50, random_state=0).fit(X[1:], X[1:, 0])
+    with pytest.raises(ValueError, match=f"needs at least {needed} rows"):
+        few.predict_interval(X, coverage)
 
 
 @pytest.mark.parametrize(
