@@ -238,5 +238,5 @@ def _risks_of_folds(folded, folds, alphas, n_jobs, step):
     in_parts(judge, len(folds), n_jobs)
     lost, squares = np.cumsum(np.sum(changes, axis=0), axis=1)[:, :-1]
     total = sum(folded.own_weight[held_out].sum() for _, held_out in folds)
-    spread = np.sqrt(np.maximum(squares - lost * lost / total, 0.0))
+    spread = np.sqrt(np.maximum(squares - lost * (lost / total), 0.0))
     return np.stack((lost, spread)) / total

@@ -324,6 +324,18 @@ def test_the_table_does_not_depend_on_the_unit_of_the_target(criterion, scale):
         np.testing.assert_allclose(scaled[name], column, rtol=1e-9, err_msg=name)
 
 
+@pytest.mark.parametrize("exponent", [-800, 800])
+def test_the_standard_error_needs_no_squares_of_weights(exponent):
+    """A unit of weight is a row: it falls with the root of the weight."""
+    X, y, _ = small(5, 60)
+    model, folds = DecisionTreeClassifier(random_state=0), np.arange(60) % 3
+    plain = cv_prune(model, X, y, np.ones(60), cv=folds).cp_table_
+    with np.errstate(over="raise"):
+        table = cv_prune(model, X, y, np.full(60, 2.0**exponent), cv=folds).cp_table_
+    assert table.xerror[0] == plain.xerror[0]
+    assert table.xstd[0] == plain.xstd[0] * 2.0 ** (-exponent // 2)
+
+
 def test_what_has_no_risk_says_so():
     X, y, _ = small(0)
     with pytest.raises(ValueError, match="ccp_alpha"):
