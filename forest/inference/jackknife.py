@@ -10,7 +10,7 @@ from forest.sampling.bootstrap import bootstrap_of
 from forest.voting.rules import values_of_trees
 
 _BLOCK_VALUES = 1 << 22  # values of trees, and centred counts, held at a time: 32 MB each
-_ROUNDING = 1e-12  # a tree that differs from the mean by a smaller share does so by rounding
+_ROUNDING = 2.0**-46  # a tree that differs from the mean by a smaller share does so by rounding
 
 
 def standard_error(forest: BaseEstimator, X: np.ndarray) -> np.ndarray:
