@@ -18,6 +18,7 @@ from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import Draw
 from cart.splitting.splitter import BestSplitter
 from cart.table.ranking import MISSING
+from cart.table.sparse_table import SparseTable
 from cart.table.table import Table, has_missing, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
@@ -246,7 +247,7 @@ class FastPath(ABC):
         self.categories = self._end_trees(grown)
         flags = self._flags(weights, is_whole)
         kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
-        if self.table_kind is Table and self._table.is_complete:
+        if self._has_cuts and self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
         is_large = len(weights) == 1 and kept.n_nodes >= MANY
         return [kept] if is_large else Batch(kept, first_node).trees()
@@ -271,7 +272,7 @@ class FastPath(ABC):
         self._grow(weight[np.newaxis], np.array([seed]), first_node, trees)
         nodes = finished(self._candidates, first_node[1], *nodes)
         self.categories = self._end_trees(nodes)
-        if self.table_kind is Table and self._table.is_complete:
+        if self._has_cuts and self._table.is_complete:
             write_thresholds(*nodes.splits, self._table)
         return compress_if_large(nodes)
 
@@ -291,6 +292,11 @@ class FastPath(ABC):
         """Which arrays of trees with these weights can be recomputed, see `cart.tree.recompute`."""
         is_exact = is_whole and weights.sum() < WHOLE_MAX
         return DEPTH_FIRST | WEIGHTS if is_exact else DEPTH_FIRST
+
+    @property
+    def _has_cuts(self):
+        """Whether kernels write cuts, which become thresholds once the table is complete."""
+        return isinstance(self._table, (Table, SparseTable))
 
     @property
     def _is_best_first(self):

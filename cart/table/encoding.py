@@ -179,10 +179,8 @@ def _encode_sparse(X):
         X.eliminate_zeros()
     codes, zero, values, level_start = rank_sparse(X)
     levels, ties = Levels.of(values), Ties.find(values, level_start)
-    by_row = csc_matrix((codes, X.indices, X.indptr), X.shape).tocsr()
     return SparseTable(
         X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), codes, zero,
         levels, levels, level_start, ties, ties.tie_span, np.arange(X.shape[1]),
-        RowLists(by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32, copy=False),
-                 by_row.data),
+        RowLists.of(codes, X.indices, X.indptr, X.shape),
     )  # fmt: skip

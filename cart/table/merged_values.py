@@ -29,6 +29,7 @@ _MIN_ROWS = 1 << 16
 # Rows are checked in blocks of _VALUES_AT_ONCE values, which fit into the caches, but of at least
 # _LEAST_ROWS, or calls of NumPy would cost more. Columns are taken in runs of _VALUES_TAKEN values.
 _VALUES_AT_ONCE, _LEAST_ROWS, _VALUES_TAKEN = 1 << 13, 16, 1 << 16
+_COLUMNS_AT_ONCE, _ROWS_AT_ONCE = 8, 256  # of a table that is compared where it is
 # A warning is issued if more than this share of a column's distinct values merges.
 _SHARE = 0.01
 # Doubles that differ by less than this share of themselves or of the median, 64 units in the last
@@ -87,10 +88,12 @@ def count_merged_values(X, table, n_jobs=None):
         may_merge &= ~_surviving_columns(X)
 
     def count(first, end):
-        room = np.empty(n_samples + 1, np.uint32) if is_ranked else RepeatedCodes.create(n_samples)
+        room = None if is_ranked else RepeatedCodes.create(n_samples)
         for mine, values in _runs_of_columns(X, may_merge, first, end):
             codes = _rows(table.codes, mine).astype(np.uint32, copy=False)
             if is_ranked:
+                if room is None or len(room) < len(mine):
+                    room = np.empty((len(mine), n_samples + 1), np.uint32)
                 n_merged[mine] = _count_ranked(values, codes, room)
             else:
                 start = n_samples * np.arange(len(mine) + 1)
@@ -145,27 +148,35 @@ def _in_64_bits(values):
 
 
 def _count_ranked(values, codes, one_of):
-    """Count how many distinct values of each column merge; `one_of` has room for one row of each
-    rank, and of missing values."""
-    places = np.empty(codes.size, np.int64)
-    places = places[: _find_differing(values, codes, one_of, places)]
+    """Count how many distinct values of each column merge; in each column, `one_of` has room for
+    one row of each rank, and of missing values."""
+    places, n_found = np.empty(codes.size, np.int64), np.zeros(len(codes), np.int64)
+    places = places[: _find_differing(values, codes, one_of, places, n_found)]
     return _count_distinct(values, places, codes.shape[1] * np.arange(len(codes) + 1))
 
 
 @entry_kernel
-def _find_differing(values, codes, one_of, places):
+def _find_differing(values, codes, one_of, places, n_found):
     """Write the places, column after column, of values that differ from the one kept of their
-    rank; return how many there are."""
-    n_found, n = 0, np.uint32(codes.shape[1])  # one_of[n] is for missing values
+    rank; return how many there are. `n_found`, 0 for each column, counts them."""
+    n = np.uint32(codes.shape[1])  # one_of[:, n] is for missing values
     for column in range(codes.shape[0]):
-        mine = codes[column]
         for i in range(n):
-            one_of[min(mine[i], n)] = i
-        for i in range(n):
-            kept = np.int64(one_of[min(mine[i], n)])
-            places[n_found] = column * n + i
-            n_found += kept != i and mine[i] < n and differs(values, column, kept, i)
-    return n_found
+            one_of[column, min(codes[column, i], n)] = i
+    for first in range(0, n, _ROWS_AT_ONCE):  # a cache line of a row has values of several columns
+        for column in range(codes.shape[0]):
+            mine, start, n_here = codes[column], np.int64(column) * n, n_found[column]
+            for i in range(first, min(first + _ROWS_AT_ONCE, n)):
+                kept = np.int64(one_of[column, min(mine[i], n)])
+                places[start + n_here] = start + i
+                n_here += kept != i and mine[i] < n and differs(values, column, kept, i)
+            n_found[column] = n_here
+    n_in_all = np.int64(0)
+    for column in range(codes.shape[0]):
+        for k in range(n_found[column]):
+            places[n_in_all + k] = places[np.int64(column) * n + k]
+        n_in_all += n_found[column]
+    return n_in_all
 
 
 def _count_unranked(values, codes, start, repeated):
@@ -196,6 +207,7 @@ def _runs_of_columns(X, may_merge, first, end):
         return
     # A short column is compared where it is: most of its values are not looked at.
     stays = len(X) < _MIN_ROWS and X.flags.carray and X.dtype in (np.float64, np.int64)
+    width = max(width, _COLUMNS_AT_ONCE) if stays else width
     for start in range(first, end, width):
         mine = start + np.flatnonzero(may_merge[start : min(start + width, end)])
         if len(mine) > 0:

@@ -18,6 +18,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csc_matrix
 
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import row_of
@@ -32,6 +33,13 @@ class RowLists(NamedTuple):
     start: np.ndarray  # (n_rows + 1,) int64
     columns: np.ndarray  # (n_entries,) int32
     codes: np.ndarray  # (n_entries,) uint32
+
+    @classmethod
+    def of(cls, codes, rows, entry_start, shape):
+        """Those of a table of this shape, given its entries column after column."""
+        by_row = csc_matrix((codes, rows, entry_start), shape).tocsr()
+        indices = by_row.indices.astype(np.int32, copy=False)
+        return cls(by_row.indptr.astype(np.int64), indices, by_row.data)
 
 
 class NodeLists(NamedTuple):
@@ -105,7 +113,18 @@ class SparseTable(NamedTuple):
     listed: Listed | None = None  # a thread's own
     lists: NodeLists | None = None  # a thread's own
 
-    is_complete = True  # it has the values of its codes
+    is_complete = Table.is_complete
+
+    @classmethod
+    def of(cls, table, unlisted):
+        """A Table without missing values as one without the entries of a code of each column, which
+        takes the place of 0; `unlisted`, (n_columns,), has these codes."""
+        is_listed = table.codes != unlisted[:, np.newaxis]
+        rows = np.nonzero(is_listed)[1].astype(np.int32)
+        codes = table.codes[is_listed].astype(np.uint32)
+        start = np.append(0, np.cumsum(np.count_nonzero(is_listed, axis=1)))
+        by_row = RowLists.of(codes, rows, start, table.codes.shape[::-1])
+        return cls(start, rows, codes, unlisted.astype(np.uint32), *table[1:], by_row)
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         lists = NodeLists.create(len(self.zero), len(self.rows))

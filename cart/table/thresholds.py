@@ -38,12 +38,12 @@ def write_thresholds(features, thresholds, table, first=0, end=None):
         Negative in leaves, which are skipped.
     thresholds : ndarray of shape (n_nodes,), float64
         Holds the words of the cuts; changed in place.
-    table : cart.table.table.Table
+    table : Table or SparseTable
         The table that the trees were grown on, complete.
     first, end : int, optional
         Only cuts in columns first, ..., end - 1 are replaced.
     """
-    end = len(table.codes) if end is None else end
+    end = len(table.level_start) - 1 if end is None else end
     # Without the codes, whose dtype varies: the kernel is compiled once.
     parts = table.columns, table.level_start, table.levels, table.tops
     span = np.int64(first), np.int64(end)

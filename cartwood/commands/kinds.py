@@ -24,12 +24,13 @@ _BY_SURROGATES = {"missing": "surrogate", "surrogates": 2, "competitors": 1}
 
 
 # Cases for which wheels have kernels in addition to the plain ones: tables with categories and
-# dates, extra trees, class weights, the importances of `cartwood importance` and of the README.
+# dates, those that are mostly 0, extra trees, class weights, the importances of `cartwood
+# importance` and of the README.
 USUAL = (
     "classes: categories, gini", "classes: categories, gini, a forest",
     "classes: numbers, gini, extra trees", "classes: oob_permutation, numbers",
     "classes: oob_permutation, categories", "classes: unbiased_mdi, categories",
-    "classes: class weights", "classes: class weights, three classes",
+    "classes: class weights", "classes: class weights, three classes", "classes: sparse, gini",
     "numbers: categories, squared_error", "numbers: categories, squared_error, a forest",
     "numbers: categories, whole targets",
     "numbers: numbers, squared_error, extra trees", "numbers: oob_permutation, numbers",

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import NONE_MISSING, Cut
+from cart.fast_paths.base import NONE_MISSING, cut_between
 from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weight
 from cart.fast_paths.classification.class_rows import ClassRows
 from cart.fast_paths.classification.cumulative_counts import begin_left, move_left
-from cart.fast_paths.classification.cuts import BestCuts, is_open, monotony_of, write_threshold
+from cart.fast_paths.classification.cuts import BestCuts, is_open, monotony_of
 from cart.fast_paths.classification.packed_rows import (
     class_of,
     code_of_key,
@@ -30,7 +30,12 @@ from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.primitives.radix_sort import sort_short_keys
 from cart.splitting.criteria import Entropy
 from cart.table.sparse_table import SparseTable, first_entry, list_node
-from cart.table.table import same_value, threshold_between
+from cart.table.table import Table, same_value
+
+# A dense table is grown on like a sparse one from so many cells on, and if at most this share of
+# them is not the most frequent value of the column (half of it, if nodes look at few features).
+_CELLS_MIN, _LISTED_MAX = 1 << 14, 1 / 8
+_ROWS_SEEN = 64
 
 
 @like(BestCuts)
@@ -70,9 +75,6 @@ class SparseCuts(NamedTuple):
 
     def divide_words(self, way, node, cut, left_counts):
         return _divide(self, way, node, cut, left_counts)
-
-    def write_cut(self, way, tree, this, node, cut, children):
-        write_threshold(tree, this, cut)
 
 
 @entry_kernel
@@ -123,8 +125,7 @@ def _search_feature(cuts, way, node, searched, feature, best):
         return False, best
     left = np.int64(code_of_key(running.levels[i], layout))
     right = np.int64(code_of_key(running.levels[i + 1], layout))
-    threshold = threshold_between(table, column, left, right)
-    return False, Cut(feature, left, right, score, NONE_MISSING, threshold)
+    return False, cut_between(table, feature, left, right, score, NONE_MISSING)
 
 
 @inline_kernel
@@ -251,7 +252,7 @@ def _note_place(words, places, i, layout):
 class SparseClassCountsPath(ClassCountsPath):
     """Grows classification trees on sparse tables, on weights that are whole numbers."""
 
-    table_kind = SparseTable
+    table_kind: type = SparseTable
     takes_missing = False
     most_outputs = 1
 
@@ -271,3 +272,35 @@ class SparseClassCountsPath(ClassCountsPath):
 
     def _create_tiers(self):
         return (ClassRows.create(len(self._y), np.empty((0, 0), np.uint32)),)
+
+
+class MostlyEqualCountsPath(SparseClassCountsPath):
+    """Grows the same trees on dense tables, of whose columns most rows have the same value.
+
+    This takes the place of 0. It is looked for in a few rows only.
+    """
+
+    table_kind = Table
+
+    @classmethod
+    def fits(cls, table, plan):
+        if table.codes.size < _CELLS_MIN or not super().fits(table, plan):
+            return False
+        codes = _some_rows(table)
+        share = np.mean(codes != _medians(codes)[:, np.newaxis])
+        looks_at_most = 2 * plan.limits.max_features >= len(table.columns)
+        return share <= (_LISTED_MAX if looks_at_most else _LISTED_MAX / 2)
+
+    def _create_scratch(self):
+        self._table = SparseTable.of(self._table, _medians(_some_rows(self._table)))
+        return super()._create_scratch()
+
+
+def _some_rows(table):
+    """The codes of some rows, evenly spaced."""
+    return table.codes[:, :: max(1, table.codes.shape[1] // _ROWS_SEEN)]
+
+
+def _medians(codes):
+    """The median code of each column: the most frequent one, if more than half are equal."""
+    return np.sort(codes, axis=1)[:, codes.shape[1] // 2]

@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier
-from cart.fast_paths.classification.sparse_cut import SparseClassCountsPath
+from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.classification.sparse_cut import (
+    MostlyEqualCountsPath,
+    SparseClassCountsPath,
+)
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
+from cart.table.bins import bin_table
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from tests.agreement.same import assert_same_nodes, paths
@@ -72,3 +77,74 @@ def test_what_is_left_to_the_general_path(n_classes):
     plans += [plan_of(large, criteria.Gini, (4, 4), n_classes)]
     fits = [SparseClassCountsPath.fits(table, plan) for plan in plans]
     assert fits == [n_classes == 2, False]
+
+
+@examples(100)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    params=st.fixed_dictionaries(
+        {},
+        optional={
+            "criterion": st.just("entropy"),
+            "max_features": st.sampled_from([1, 0.5, 0.9]),
+            "max_leaf_nodes": st.integers(2, 40),
+            "min_weight_fraction_leaf": st.just(0.01),
+        },
+    ),
+    n_classes=st.sampled_from([2, 5]),
+    most=st.sampled_from([0.0, -1.0, 2.0]),
+    bins=st.sampled_from([None, 2, 255]),
+    keeps_values=st.booleans(),
+)
+def test_dense_tables_that_are_mostly_equal(seed, params, n_classes, most, bins, keeps_values):
+    """Their trees are to the bit those of the path that reads all values; cuts where the table has
+    no values, thresholds where it has."""
+    rng, n, n_features = np.random.default_rng(seed), 900, 20
+    X = np.where(rng.random((n, n_features)) < 0.03, rng.integers(-9, 9, (n, n_features)), most)
+    X[:, 3], X[:, 4] = most + 3e-8 * (rng.random(n) < 0.1), X[:, 4] * 4e-8
+    y = np.where(X[:, 0] > most, n_classes - 1, rng.integers(0, n_classes, n)).astype(float)
+    model = DecisionTreeClassifier(**params)
+    is_counted_again = params.get("criterion") == "entropy" and n_classes > 2
+    criterion = criteria.Entropy if "criterion" in params else criteria.Gini
+    plan = plan_of(model, criterion, X.shape, n_classes)
+    table = encode(Columns(X.astype(np.float32)), keeps_values=keeps_values or bins is not None)
+    table = table.narrow() if bins is None else bin_table(table, bins)
+    assert MostlyEqualCountsPath.fits(table, plan) != is_counted_again
+    if is_counted_again:
+        return
+    weights = rng.integers(0, 4, n).astype(float)
+    growers = (
+        paths(table, y[:, None], plan, path)[0] for path in (MostlyEqualCountsPath, ClassCountsPath)
+    )
+    assert_same_nodes(*(grower.grow([weights], [1])[0] for grower in growers))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "not_equal", "max_features", "expected"),
+    [
+        (1000, 0.05, None, True),
+        (1000, 0.05, "sqrt", True),
+        (1000, 0.09, "sqrt", False),
+        (1000, 0.09, None, True),
+        (1000, 0.2, None, False),
+        (100, 0.05, None, False),
+    ],
+)
+def test_which_tables_are_mostly_equal(n_rows, not_equal, max_features, expected):
+    """Small tables are not worth it, nor are those of which nodes read little anyway."""
+    X = np.where(np.random.default_rng(0).random((n_rows, 100)) < not_equal, 1.0, 0.0)
+    plan = plan_of(DecisionTreeClassifier(max_features=max_features), criteria.Gini, X.shape, 2)
+    table = encode(Columns(X.astype(np.float32)))
+    assert MostlyEqualCountsPath.fits(table, plan) == expected
+
+
+def test_weights_that_are_not_whole_leave_a_table_dense():
+    """Their sums depend on the order of rows, which sparse tables do not keep."""
+    rng = np.random.default_rng(0)
+    X, y = np.where(rng.random((1000, 30)) < 0.05, 1.0, 0.0), rng.integers(0, 2, 1000)
+    weights = rng.random(1000)
+    ours = DecisionTreeClassifier(random_state=0).fit(X, y, weights).tree_
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MostlyEqualCountsPath, "fits", lambda table, plan: False)
+        theirs = DecisionTreeClassifier(random_state=0).fit(X, y, weights).tree_
+    assert_same_nodes(ours, theirs)
