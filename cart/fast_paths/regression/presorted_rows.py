@@ -41,7 +41,8 @@ from cart.table.ranking import MISSING
 from cart.table.table import same_value
 
 _MARK = np.uint32(1 << 31)
-_LISTED_MIN = 128  # rows: smaller nodes, which are not searched by gains, list all rows
+# Nodes of fewer rows list them all. They are not searched by gains, and small nodes are among them.
+_LISTED_MIN = 128
 _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows' own order
 
 
@@ -63,7 +64,7 @@ class PresortedRows(NamedTuple):
     @classmethod
     def create(cls, table, lists_all=True):
         """Sort the rows. Unless `lists_all`, those of a value that half of them have, or more, are
-        not listed; then no value may be missing."""
+        not listed, in columns without missing values."""
         n_columns, n_rows = table.codes.shape
         stride = n_rows + PADDING
         sorted_rows, n_known = np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, int)
@@ -72,7 +73,7 @@ class PresortedRows(NamedTuple):
         begin = np.empty(n_codes + 2, np.int32)
         _sort_rows(table.codes, table.level_start, sorted_rows, n_known, (modes, mode_rows), begin)
         n_equal = np.diff(mode_rows)[:, 0]
-        n_equal[2 * n_equal < n_rows] = 0
+        n_equal[(2 * n_equal < n_rows) | (n_known < n_rows)] = 0
         lists_all = lists_all or n_equal.sum() < _SAVED_MIN * n_rows
         modes[(n_equal == 0) | lists_all] = MISSING
         return cls(

@@ -150,6 +150,7 @@ def _search(scratch, growth, table, node, limits):
             if lowest < highest:
                 if highest == MISSING:
                     turned = room_for(rows, column, n_drawn, node)
+                    last = _list_all(rows, last_column, last, node)
                     n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
                     ways = 2 if n_known > 1 else 1
                 if keeps_order(table):
@@ -157,7 +158,7 @@ def _search(scratch, growth, table, node, limits):
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
                 if scratch.has_missing:  # the next feature may overwrite its entries
-                    last = _take_order(scratch, node, last)
+                    last = _take_order(scratch, node, _list_all(rows, last_column, last, node))
             elif ways == 0:
                 drawing = mark_barred(draw, drawing, j)
             else:
@@ -177,9 +178,7 @@ def _search(scratch, growth, table, node, limits):
             best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
         else:
             best = _search_in_order(scratch, drawn, n_drawn, node, searched, best, table)
-    if last >= 0:
-        last = list_all(rows, last_column, last, node)
-    return best, end_draw(draw, drawing), last
+    return best, end_draw(draw, drawing), _list_all(rows, last_column, last, node)
 
 
 @inline_kernel
@@ -218,6 +217,12 @@ def _note_drawn(drawn, k, feature, column, first, missing, direction, unlisted):
     drawn.feature[k], drawn.column[k] = feature, column
     drawn.first[k], drawn.missing[k], drawn.direction[k] = first, missing, direction
     drawn.unlisted[k] = unlisted
+
+
+@inline_kernel
+def _list_all(rows, column, last, node):
+    """Do what `list_all` does, unless `last` is -1."""
+    return list_all(rows, column, last, node) if last >= 0 else last
 
 
 @inline_kernel
@@ -493,6 +498,5 @@ class SortedPath(MeanPath):
         pays = self._presorting_pays(self._table, self._plan)
         if not pays:
             return RowsSortedOnDemand.create(self._table)
-        plan, table = self._plan, self._table
-        lists_all = plan.criterion is not SquaredError or plan.n_outputs > 1 or has_missing(table)
-        return PresortedRows.create(table, lists_all or plan.limits.min_samples_leaf > 1)
+        lists_all = self._plan.criterion is not SquaredError or self._plan.n_outputs > 1
+        return PresortedRows.create(self._table, lists_all)

@@ -21,8 +21,9 @@ from tests.examples import examples
 seeds = st.integers(0, 2**32 - 1)
 
 
-def mostly_equal(rng, n, n_columns):
-    """A table of indicators, counts, numbers that are mostly 0, near ties, and plain numbers."""
+def mostly_equal(rng, n, n_columns, missing=0.0):
+    """Indicators, counts, numbers that are mostly 0, near ties, and plain numbers; with a
+    share of missing values in half of the columns."""
     X = rng.normal(size=(n, n_columns))
     for x in X.T:
         is_rare = rng.random(n) < rng.choice([0.02, 0.2, 0.5, 0.8])
@@ -35,6 +36,7 @@ def mostly_equal(rng, n, n_columns):
             x[:] = np.where(is_rare, rng.integers(-3, 4, n), 1)
         elif values == 3:
             x[:] = np.where(is_rare, rng.integers(0, 9, n) * 4e-8, 1e-7)
+    X[(rng.random(X.shape) < missing) & (np.arange(n_columns) % 2 > 0)] = np.nan
     return X
 
 
@@ -61,17 +63,19 @@ def grow(X, y, weights, params, lists_all):
             "max_leaf_nodes": st.integers(2, 60),
             "max_depth": st.integers(1, 6),
             "min_impurity_decrease": st.just(0.01),
+            "min_samples_leaf": st.sampled_from([2, 9, 70]),
             "min_weight_fraction_leaf": st.just(0.01),
             "monotonic_cst": st.integers(0, 2**32 - 1),
         },
     ),
     is_weighted=st.booleans(),
+    missing=st.sampled_from([0.0, 0.0, 0.1]),
 )
-def test_trees_do_not_depend_on_what_is_listed(seed, n, share, scale, params, is_weighted):
+def test_trees_do_not_depend_on_what_is_listed(seed, n, share, scale, params, is_weighted, missing):
     """To the bit, in any targets and weights: cuts, impurities and the order of samples."""
     rng = np.random.default_rng(seed)
-    X = mostly_equal(rng, n, rng.integers(10, 16))
-    y = scale + X[:, 0] + X[:, -1] ** 2 + rng.normal(size=n)
+    X = mostly_equal(rng, n, rng.integers(10, 16), missing)
+    y = scale + X[:, 0] + np.nan_to_num(X[:, -1]) ** 2 + rng.normal(size=n)
     y = np.round(y) if seed % 4 == 0 else y
     if "monotonic_cst" in params:
         signs = np.random.default_rng(params["monotonic_cst"]).integers(-1, 2, X.shape[1])
@@ -83,21 +87,26 @@ def test_trees_do_not_depend_on_what_is_listed(seed, n, share, scale, params, is
     assert is_whole.all()
     assert_same_nodes(ours, theirs)
     n_equal = [np.unique(x, return_counts=True)[1].max() for x in X.astype(np.float32).T]
-    are_most = 2 * np.array(n_equal) >= n
+    are_most = (2 * np.array(n_equal) >= n) & ~np.isnan(X).any(axis=0)
     saved = np.sum(np.array(n_equal)[are_most])
     np.testing.assert_array_equal(~lists_all, are_most & (saved >= 2 * n))
 
 
 @examples(100)
-@given(seed=seeds, n=st.integers(120, 800), share=st.sampled_from([1, 0.3, 1.0]))
-def test_trees_are_the_general_ones(seed, n, share):
+@given(
+    seed=seeds,
+    n=st.integers(120, 800),
+    share=st.sampled_from([1, 0.3, 1.0]),
+    leaf=st.sampled_from([1, 1, 2, 9, 70]),
+    missing=st.sampled_from([0.0, 0.0, 0.1]),
+)
+def test_trees_are_the_general_ones(seed, n, share, leaf, missing):
     """To the bit, where sums are exact in every order."""
     rng = np.random.default_rng(seed)
-    X, y = mostly_equal(rng, n, 8), rng.integers(-50, 50, n) + 2.0**-4
+    X, y = mostly_equal(rng, n, 8, missing), rng.integers(-50, 50, n) + 2.0**-4
     weights = rng.integers(0, 5, (2, n)).astype(float)
-    plan = make_plan(
-        DecisionTreeRegressor(max_features=share), SquaredError, "best", *X.shape, 1, 1
-    )
+    model = DecisionTreeRegressor(max_features=share, min_samples_leaf=leaf)
+    plan = make_plan(model, SquaredError, "best", *X.shape, 1, 1)
     fast, general = paths(encode(Columns(X.astype(np.float32))), y[:, None], plan, SortedPath)
     trees = (grower.grow(weights, range(1, 3)) for grower in (fast, general))
     for ours, theirs in zip(*trees, strict=True):
