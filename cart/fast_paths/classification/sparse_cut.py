@@ -29,13 +29,13 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.primitives.radix_sort import sort_short_keys
 from cart.splitting.criteria import Entropy
+from cart.table.frequent_codes import frequent_codes, share_of_others
 from cart.table.sparse_table import SparseTable, first_entry, list_node
 from cart.table.table import Table, same_value
 
 # A dense table is grown on like a sparse one from so many cells on, and if at most this share of
 # them is not the most frequent value of the column (half of it, if nodes look at few features).
 _CELLS_MIN, _LISTED_MAX = 1 << 14, 1 / 8
-_ROWS_SEEN = 64
 
 
 @like(BestCuts)
@@ -286,21 +286,9 @@ class MostlyEqualCountsPath(SparseClassCountsPath):
     def fits(cls, table, plan):
         if table.codes.size < _CELLS_MIN or not super().fits(table, plan):
             return False
-        codes = _some_rows(table)
-        share = np.mean(codes != _medians(codes)[:, np.newaxis])
         looks_at_most = 2 * plan.limits.max_features >= len(table.columns)
-        return share <= (_LISTED_MAX if looks_at_most else _LISTED_MAX / 2)
+        return share_of_others(table) <= (_LISTED_MAX if looks_at_most else _LISTED_MAX / 2)
 
     def _create_scratch(self):
-        self._table = SparseTable.of(self._table, _medians(_some_rows(self._table)))
+        self._table = SparseTable.of(self._table, frequent_codes(self._table))
         return super()._create_scratch()
-
-
-def _some_rows(table):
-    """The codes of some rows, evenly spaced."""
-    return table.codes[:, :: max(1, table.codes.shape[1] // _ROWS_SEEN)]
-
-
-def _medians(codes):
-    """The median code of each column: the most frequent one, if more than half are equal."""
-    return np.sort(codes, axis=1)[:, codes.shape[1] // 2]

@@ -28,6 +28,7 @@ from cart.fast_paths.regression.small_nodes.node import (
     restore_rows,
 )
 from cart.fast_paths.regression.small_nodes.ranked_rows import write_word
+from cart.fast_paths.regression.small_nodes.rows_on_demand import SmallNodeOnDemand
 from cart.fast_paths.regression.sorted_rows import (
     PADDING,
     code_at,
@@ -37,13 +38,48 @@ from cart.fast_paths.regression.sorted_rows import (
 )
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import CODE_SHIFT
+from cart.splitting.criteria import SquaredError
+from cart.table.frequent_codes import share_of_others
 from cart.table.ranking import MISSING
-from cart.table.table import same_value
+from cart.table.table import Table, same_value
 
 _MARK = np.uint32(1 << 31)
 # Nodes of fewer rows list them all. They are not searched by gains, and small nodes are among them.
 _LISTED_MIN = 128
 _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows' own order
+
+
+# The most values of a table to be presorted by squared error, which takes 0.7 GB in each thread,
+# and by other criteria (0.17 GB).
+_PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
+# Where rows are few and columns many, sorting on demand pays for more of the tables.
+_FEW_ROWS, _MANY_COLUMNS = 2048, 64
+# Where few rows are listed, presorting pays for more: from this share of the features on, if at
+# most this share of the cells hold another value than the most frequent one of their column.
+_LISTED_SHARE, _OTHERS_MAX = 1 / 10, 1 / 4
+
+
+def presorting_pays(table, plan, share):
+    """Whether presorting a table is faster than sorting the rows of nodes on demand.
+
+    Parameters
+    ----------
+    table : Table or CategoricalTable
+    plan : cart.growth.plan.Plan
+    share : float
+        The share of the features from which on it usually is.
+    """
+    looked_at, (n_columns, n_rows) = plan.limits.max_features, table.codes.shape
+    is_plain, n_features = type(table) is Table, len(table.columns)
+    is_usual = plan.criterion is SquaredError and plan.n_outputs == 1
+    most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
+    if is_plain and n_rows <= _FEW_ROWS and n_columns >= _MANY_COLUMNS:
+        is_served = is_usual and SmallNodeOnDemand.serves(table, looked_at)
+        share, most = (2 / 5, 2**22) if is_served else (share, 2**20)
+    elif is_plain and is_usual and n_rows > _FEW_ROWS and looked_at < share * n_features:
+        may_pay = looked_at >= _LISTED_SHARE * n_features
+        share = _LISTED_SHARE if may_pay and share_of_others(table) <= _OTHERS_MAX else share
+    return looked_at >= share * n_features and table.codes.size <= most
 
 
 class PresortedRows(NamedTuple):

@@ -50,7 +50,7 @@ from cart.fast_paths.regression.large_nodes.sharing import (
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
 from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
-from cart.fast_paths.regression.presorted_rows import PresortedRows
+from cart.fast_paths.regression.presorted_rows import PresortedRows, presorting_pays
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.small_nodes.rows_on_demand import SmallNodeOnDemand
@@ -100,11 +100,6 @@ from cart.splitting.feature_draw import (
 from cart.table.ranking import MISSING
 from cart.table.table import Table, keeps_order, same_value
 
-# The most values of a table to be presorted by squared error, which takes 0.7 GB in each thread,
-# and by other criteria (0.17 GB).
-_PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
-# Where rows are few and columns many, sorting on demand pays for more of the tables.
-_FEW_ROWS, _MANY_COLUMNS = 2048, 64
 _LARGEST = 1e100  # limit of sums: their cubes stay finite
 
 
@@ -470,13 +465,7 @@ class SortedPath(MeanPath):
 
     @classmethod
     def _presorting_pays(cls, table, plan):
-        limits, (n_columns, n_rows) = plan.limits, table.codes.shape
-        is_usual = plan.criterion is SquaredError and plan.n_outputs == 1
-        share, most = cls._presort_share, _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
-        if n_rows <= _FEW_ROWS and n_columns >= _MANY_COLUMNS and cls.table_kind is Table:
-            is_served = is_usual and SmallNodeOnDemand.serves(table, limits.max_features)
-            share, most = (2 / 5, 2**22) if is_served else (share, 2**20)
-        return limits.max_features >= share * len(table.columns) and table.codes.size <= most
+        return presorting_pays(table, plan, cls._presort_share)
 
     def _create_small(self):
         limits, table = self._plan.limits, self._table

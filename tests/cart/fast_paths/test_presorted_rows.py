@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cart import DecisionTreeRegressor
 from cart.fast_paths.regression.presorted_rows import PresortedRows
 from cart.fast_paths.regression.sorted_path import SortedPath
+from cart.fast_paths.regression.sorted_rows import RowsSortedOnDemand
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import SquaredError
 from cart.table.columns import Columns
@@ -124,6 +125,29 @@ def test_trees_are_scikit_learns(seed, n, max_features):
         for tree in (DecisionTreeRegressor, sklearn.tree.DecisionTreeRegressor)
     )
     assert_same_up_to_ties(ours, theirs, X, y, np.ones(n))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "not_equal", "max_features", "expected"),
+    [
+        (3000, 0.05, "sqrt", PresortedRows),
+        (3000, 1.0, "sqrt", RowsSortedOnDemand),
+        (3000, 0.05, 3, RowsSortedOnDemand),
+        (2000, 0.05, "sqrt", RowsSortedOnDemand),
+    ],
+)
+def test_where_presorting_pays(n_rows, not_equal, max_features, expected):
+    """Where lists are short, it pays for nodes that look at a tenth of the features. Trees are the
+    same, to the bit."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((n_rows, 40)) < not_equal, rng.normal(size=(n_rows, 40)), 0.0)
+    y, table = rng.integers(-50, 50, n_rows) + 2.0**-4, encode(Columns(X.astype(np.float32)))
+    model = DecisionTreeRegressor(max_features=max_features)
+    plan = make_plan(model, SquaredError, "best", *X.shape, 1, 1)
+    fast, general = paths(table, y[:, None], plan, SortedPath)
+    trees = [grower.grow([np.ones(n_rows)], [1])[0] for grower in (fast, general)]
+    assert type(fast._fast[0]._scratch[-1].rows) is expected
+    assert_same_nodes(*trees)
 
 
 def test_threads_share_large_nodes_of_mostly_equal_columns():
