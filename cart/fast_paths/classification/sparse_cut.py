@@ -33,9 +33,10 @@ from cart.table.frequent_codes import frequent_codes, share_of_others
 from cart.table.sparse_table import SparseTable, first_entry, list_node
 from cart.table.table import Table, same_value
 
-# A dense table is grown on like a sparse one from so many cells on, and if at most this share of
-# them is not the most frequent value of the column (half of it, if nodes look at few features).
-_CELLS_MIN, _LISTED_MAX = 1 << 14, 1 / 8
+# A dense table is grown on like a sparse one from so many cells on and up to so many (each thread
+# lists its own), and if at most this share of them is not the most frequent value of the column
+# (half of it, if nodes look at few features).
+_CELLS_MIN, _CELLS_MAX, _LISTED_MAX = 1 << 14, 1 << 26, 1 / 8
 
 
 @like(BestCuts)
@@ -284,7 +285,8 @@ class MostlyEqualCountsPath(SparseClassCountsPath):
 
     @classmethod
     def fits(cls, table, plan):
-        if table.codes.size < _CELLS_MIN or not super().fits(table, plan):
+        is_of_a_size = _CELLS_MIN <= table.codes.size <= _CELLS_MAX
+        if not is_of_a_size or not super().fits(table, plan):
             return False
         looks_at_most = 2 * plan.limits.max_features >= len(table.columns)
         return share_of_others(table) <= (_LISTED_MAX if looks_at_most else _LISTED_MAX / 2)

@@ -48,7 +48,6 @@ _MARK = np.uint32(1 << 31)
 _LISTED_MIN = 128
 _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows' own order
 
-
 # The most values of a table to be presorted by squared error, which takes 0.7 GB in each thread,
 # and by other criteria (0.17 GB).
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
@@ -103,7 +102,7 @@ class PresortedRows(NamedTuple):
         not listed, in columns without missing values."""
         n_columns, n_rows = table.codes.shape
         stride = n_rows + PADDING
-        sorted_rows, n_known = np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, int)
+        sorted_rows, n_known = np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, np.int64)
         modes, mode_rows = np.empty(n_columns, np.uint32), np.empty((n_columns, 2), np.int64)
         n_codes = np.diff(table.level_start).max()  # more than rows, if there are many categories
         begin = np.empty(n_codes + 2, np.int32)
