@@ -100,10 +100,10 @@ class PresortedRows(NamedTuple):
     def create(cls, table, lists_all=True):
         """Sort the rows. Unless `lists_all`, those of a value that half of them have, or more, are
         not listed, in columns without missing values."""
-        n_columns, n_rows = table.codes.shape
+        n_columns, n_rows = shape = table.codes.shape
         stride = n_rows + PADDING
-        sorted_rows, n_known = np.empty((n_columns, n_rows), np.uint32), np.empty(n_columns, np.int64)
-        modes, mode_rows = np.empty(n_columns, np.uint32), np.empty((n_columns, 2), np.int64)
+        sorted_rows, modes = np.empty(shape, np.uint32), np.empty(n_columns, np.uint32)
+        n_known, mode_rows = np.empty(n_columns, np.int64), np.empty((n_columns, 2), np.int64)
         n_codes = np.diff(table.level_start).max()  # more than rows, if there are many categories
         begin = np.empty(n_codes + 2, np.int32)
         _sort_rows(table.codes, table.level_start, sorted_rows, n_known, (modes, mode_rows), begin)
