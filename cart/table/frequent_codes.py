@@ -6,6 +6,9 @@ These are to choose how trees are grown. What they are grown to does not depend 
 import numpy as np
 
 _ROWS_SEEN = 64
+# A table is mostly equal from so many cells on, if at most this share of them holds another value
+# than the most frequent one of its column; or this one, where nodes look at few of the features.
+_CELLS_MIN, _OTHERS_MAX, _OTHERS_MAX_OF_FEW = 1 << 14, 1 / 8, 1 / 18
 
 
 def frequent_codes(table):
@@ -21,6 +24,14 @@ def frequent_codes(table):
     """
     codes = _some_rows(table)
     return np.sort(codes, axis=1)[:, codes.shape[1] // 2]
+
+
+def is_mostly_equal(table, looked_at):
+    """Whether it is faster to list the rows with other values than to read all, where nodes look at
+    so many features."""
+    is_few = 2 * looked_at < len(table.columns)
+    most = _OTHERS_MAX_OF_FEW if is_few else _OTHERS_MAX
+    return table.codes.size >= _CELLS_MIN and share_of_others(table) <= most
 
 
 def share_of_others(table):

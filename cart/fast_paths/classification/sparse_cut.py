@@ -29,14 +29,13 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.primitives.radix_sort import sort_short_keys
 from cart.splitting.criteria import Entropy
-from cart.table.frequent_codes import frequent_codes, share_of_others
+from cart.table.frequent_codes import frequent_codes, is_mostly_equal
 from cart.table.sparse_table import SparseTable, first_entry, list_node
 from cart.table.table import Table, same_value
 
-# A dense table is grown on like a sparse one from so many cells on and up to so many (each thread
-# lists its own), and if at most this share of them is not the most frequent value of the column
-# (half of it, if nodes look at few features).
-_CELLS_MIN, _CELLS_MAX, _LISTED_MAX = 1 << 14, 1 << 26, 1 / 8
+_CELLS_MAX = (
+    1 << 26
+)  # of a dense table that is grown on like a sparse one: each thread lists its own
 
 
 @like(BestCuts)
@@ -285,11 +284,9 @@ class MostlyEqualCountsPath(SparseClassCountsPath):
 
     @classmethod
     def fits(cls, table, plan):
-        is_of_a_size = _CELLS_MIN <= table.codes.size <= _CELLS_MAX
-        if not is_of_a_size or not super().fits(table, plan):
+        if not super().fits(table, plan) or table.codes.size > _CELLS_MAX:
             return False
-        looks_at_most = 2 * plan.limits.max_features >= len(table.columns)
-        return share_of_others(table) <= (_LISTED_MAX if looks_at_most else _LISTED_MAX / 2)
+        return is_mostly_equal(table, plan.limits.max_features)
 
     def _create_scratch(self):
         self._table = SparseTable.of(self._table, frequent_codes(self._table))

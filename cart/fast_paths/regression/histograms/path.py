@@ -46,6 +46,8 @@ from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.float_order import WHOLE_MAX, are_whole
 from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import restart
+from cart.table.frequent_codes import is_mostly_equal
+from cart.table.table import Table
 
 CACHE_COPY_BYTES = (2**17, 2**15, 2**12)  # of a column, see `cart.fast_paths.cache_copies`
 _LARGEST = 1e50  # limit of targets and weights: products of their squares stay finite
@@ -156,7 +158,11 @@ class HistogramPath(MeanPath):
     @classmethod
     def fits(cls, table, plan):
         is_narrow = cls._narrows or table.codes.dtype != np.uint32
-        return super().fits(table, plan) and is_narrow and _n_codes(table) <= CODES_MAX
+        if not (super().fits(table, plan) and is_narrow and _n_codes(table) <= CODES_MAX):
+            return False
+        looked_at, is_plain = plan.limits.max_features, type(table) is Table and not plan.is_binned
+        has_lists = is_plain and 4 * looked_at >= len(table.columns)  # of presorted rows
+        return not (has_lists and is_mostly_equal(table, looked_at))
 
     @classmethod
     def takes_narrow(cls, codes, plan):
