@@ -33,9 +33,7 @@ from cart.table.frequent_codes import frequent_codes, is_mostly_equal
 from cart.table.sparse_table import SparseTable, first_entry, list_node
 from cart.table.table import Table, same_value
 
-_CELLS_MAX = (
-    1 << 26
-)  # of a dense table that is grown on like a sparse one: each thread lists its own
+_CELLS_MAX = 1 << 26  # of a dense table that is grown on like a sparse one, in each thread
 
 
 @like(BestCuts)

@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cart import DecisionTreeRegressor
+from cart.estimators.grower import Grower
+from cart.fast_paths.regression.histograms.path import HistogramPath
 from cart.fast_paths.regression.presorted_rows import PresortedRows
 from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.fast_paths.regression.sorted_rows import RowsSortedOnDemand
 from cart.growth.plan import make_plan
 from cart.splitting.criteria import SquaredError
+from cart.table.bins import bin_table
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from cart.table.ranking import MISSING
@@ -148,6 +151,29 @@ def test_where_presorting_pays(n_rows, not_equal, max_features, expected):
     trees = [grower.grow([np.ones(n_rows)], [1])[0] for grower in (fast, general)]
     assert type(fast._fast[0]._scratch[-1].rows) is expected
     assert_same_nodes(*trees)
+
+
+@pytest.mark.parametrize(
+    ("not_equal", "max_features", "max_bins", "expected"),
+    [
+        (0.05, None, None, SortedPath),
+        (0.05, 0.3, None, SortedPath),
+        (0.05, "sqrt", None, HistogramPath),
+        (0.05, None, 255, HistogramPath),
+        (0.3, None, None, HistogramPath),
+    ],
+)
+def test_lists_are_preferred_to_histograms(not_equal, max_features, max_bins, expected):
+    """On whole targets, if nodes look at many features. Trees are the same, to the bit."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((1000, 40)) < not_equal, 1.0, 0.0)
+    y, table = rng.integers(-50, 50, 1000).astype(float), encode(Columns(X.astype(np.float32)))
+    table = table.narrow() if max_bins is None else bin_table(table, max_bins)
+    model = DecisionTreeRegressor(max_features=max_features, max_bins=max_bins)
+    plan = make_plan(model, SquaredError, "best", *X.shape, 1, 1)
+    fast, general = paths(table, y[:, None], plan, expected)
+    assert type(Grower(table, y[:, None], plan)._fast[0]) is expected
+    assert_same_nodes(*(grower.grow([np.ones(1000)], [1])[0] for grower in (fast, general)))
 
 
 def test_threads_share_large_nodes_of_mostly_equal_columns():
