@@ -5,6 +5,8 @@ These are to choose how trees are grown. What they are grown to does not depend 
 
 import numpy as np
 
+from cart.table.ranking import MISSING
+
 _ROWS_SEEN = 64
 # A table is mostly equal from so many cells on, if at most this share of them holds another value
 # than the most frequent one of its column; or this one, where nodes look at few of the features.
@@ -35,8 +37,9 @@ def is_mostly_equal(table, looked_at):
 
 
 def share_of_others(table):
-    """The share of cells that do not hold their column's frequent code."""
-    return np.mean(_some_rows(table) != frequent_codes(table)[:, np.newaxis])
+    """The share of cells that hold another code than their column's frequent one, or none."""
+    codes = _some_rows(table)
+    return np.mean((codes != frequent_codes(table)[:, np.newaxis]) | (codes == MISSING))
 
 
 def _some_rows(table):

@@ -137,6 +137,7 @@ def test_trees_are_scikit_learns(seed, n, max_features):
         (3000, 1.0, "sqrt", RowsSortedOnDemand),
         (3000, 0.05, 3, RowsSortedOnDemand),
         (2000, 0.05, "sqrt", RowsSortedOnDemand),
+        (3000, np.nan, "sqrt", RowsSortedOnDemand),
     ],
 )
 def test_where_presorting_pays(n_rows, not_equal, max_features, expected):
@@ -144,6 +145,8 @@ def test_where_presorting_pays(n_rows, not_equal, max_features, expected):
     same, to the bit."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((n_rows, 40)) < not_equal, rng.normal(size=(n_rows, 40)), 0.0)
+    if np.isnan(not_equal):
+        X = np.where(rng.random(X.shape) < 0.9, np.nan, rng.normal(size=X.shape))
     y, table = rng.integers(-50, 50, n_rows) + 2.0**-4, encode(Columns(X.astype(np.float32)))
     model = DecisionTreeRegressor(max_features=max_features)
     plan = make_plan(model, SquaredError, "best", *X.shape, 1, 1)
