@@ -62,7 +62,7 @@ class Case(NamedTuple):
     weights: str = "none"  # or "whole", "zeros" (whole numbers, many of them 0), "fractions"
     missing: float = 0.0  # share of the cells
     n_outputs: int = 1
-    zeros: float = 0.0  # share of the cells; if not 0 the table is sparse, unless it is
+    zeros: float = 0.0  # share of the cells; if not 0 the table is sparse, unless `is_dense`
     is_dense: bool = False
     patches: dict = {}  # how Bagging draws rows and features
 

@@ -137,7 +137,7 @@ class PresortedRows(NamedTuple):
         pass
 
     def load_feature(self, table, column, place, node):
-        first, code = first_of(self, column, node.start, node.depth), MISSING
+        first = first_of(self, column, node.start, node.depth)
         n_listed, code = node.n, unlisted_code(self, column, node.n)
         if code != MISSING:
             n_listed = n_listed_at(self.entries, first, node.n)

@@ -145,7 +145,7 @@ def _search(scratch, growth, table, node, limits):
             if lowest < highest:
                 if highest == MISSING:
                     turned = room_for(rows, column, n_drawn, node)
-                    last = _list_all(rows, last_column, last, node)
+                    last = _list_last(rows, last_column, last, node)
                     n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
                     ways = 2 if n_known > 1 else 1
                 if keeps_order(table):
@@ -153,7 +153,7 @@ def _search(scratch, growth, table, node, limits):
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
                 if scratch.has_missing:  # the next feature may overwrite its entries
-                    last = _take_order(scratch, node, _list_all(rows, last_column, last, node))
+                    last = _take_order(scratch, node, _list_last(rows, last_column, last, node))
             elif ways == 0:
                 drawing = mark_barred(draw, drawing, j)
             else:
@@ -173,7 +173,7 @@ def _search(scratch, growth, table, node, limits):
             best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
         else:
             best = _search_in_order(scratch, drawn, n_drawn, node, searched, best, table)
-    return best, end_draw(draw, drawing), _list_all(rows, last_column, last, node)
+    return best, end_draw(draw, drawing), _list_last(rows, last_column, last, node)
 
 
 @inline_kernel
@@ -215,7 +215,7 @@ def _note_drawn(drawn, k, feature, column, first, missing, direction, unlisted):
 
 
 @inline_kernel
-def _list_all(rows, column, last, node):
+def _list_last(rows, column, last, node):
     """Do what `list_all` does, unless `last` is -1."""
     return list_all(rows, column, last, node) if last >= 0 else last
 

@@ -53,7 +53,7 @@ def is_worth_screening(rows, slack, impurity):
 
 
 @inline_kernel
-def leaves_enough(rows, n_left):
+def _leaves_enough(rows, n_left):
     """Does a cut with so many rows on its left, or on its right, leave enough on either side?"""
     return rows.n_beside < n_left < rows.n - rows.n_beside
 
@@ -125,7 +125,7 @@ def _bound_blocks(screen, rows, drawn, k, table):
         last = start + _BLOCK - 1
         if (
             gain > best
-            and leaves_enough(rows, last + 1)
+            and _leaves_enough(rows, last + 1)
             and is_cut_after(entries, last, table, drawn.column[k])
             and (not rows.is_bound or _margin(rows, drawn.direction[k], left, total) > 0.0)
         ):
@@ -147,7 +147,7 @@ def _search_block(screen, rows, drawn, k, b, last, table):
         left += weight_at(targets, row)
         total += weight_at(targets, row) * (y_at(targets, row) - mean)
         gain = total * total / (left * (rows.weight - left))
-        may_be_best = gain > screen.gain[1] and leaves_enough(rows, i + 1)
+        may_be_best = gain > screen.gain[1] and _leaves_enough(rows, i + 1)
         if may_be_best and is_cut_after(entries, i, table, column):
             codes = code_at(entries, i), code_at(entries, i + 1)
             _keep_gain(screen, rows, drawn, k, gain, (left, total), codes)
@@ -192,7 +192,7 @@ def _screen_listed(screen, rows, drawn, k, n_listed, table):
             gain = total * total / (weight * (rows.weight - weight))
             low, high = min(last, code), max(last, code)
             n_here = at if step > 0 else n_listed - 1 - at
-            may_be_best = gain > screen.gain[1] and leaves_enough(rows, n_here)
+            may_be_best = gain > screen.gain[1] and _leaves_enough(rows, n_here)
             if may_be_best and low < high and is_cut(table, column, low, high):
                 left = (weight, total) if step > 0 else (rows.weight - weight, -total)
                 _keep_gain(screen, rows, drawn, k, gain, left, (low, high))
