@@ -97,7 +97,7 @@ def _read_places(cuts, way, node, searched, feature, best):
     missing = np.uint32(n_places)
     if is_searched:
         n_cells = n_places * cuts.tallies.shape[1]
-        is_counted = n_known == n and way.limits.min_samples_leaf == 1 and n_cells <= n
+        is_counted = n_known == n and n_cells <= n
         if is_counted:
             _count_places(cuts, subsets, searched.prefix, n_present, n_cells)
         else:
@@ -181,8 +181,11 @@ def _count_places(cuts, subsets, prefix, n_present, n_cells):
     prefix.origin[0] = 0
     for cell in range(n_cells):
         histogram[cell] = 0
+    for place in range(n_cells // n_classes):
+        prefix.samples[place] = 0
     for p in range(n_present):
         category = subsets.present[p]
+        prefix.samples[subsets.place[category]] += subsets.n_rows[category]
         cell = np.int64(subsets.place[category]) * n_classes
         for c in range(n_classes):
             histogram[cell + c] += cuts.tallies[category, c]

@@ -16,7 +16,7 @@ from cart.fast_paths.classification.packed_rows import (
     Layout,
     class_of,
     code_of_key,
-    row_number,
+    count_classes,
     weight_of,
 )
 from cart.jit.decorators import dispatch, inline_kernel, kernel
@@ -37,6 +37,7 @@ class PrefixCounts(NamedTuple):
     bound: np.ndarray  # (n + 1,) float64: see `screening`
     gain: np.ndarray  # (n + 1,) float32; NO_CUT between entries of the same code
     gain_bits: np.ndarray  # (n + 1,) int32: the same memory; in the same order as gains >= 0
+    samples: np.ndarray  # (n + 1,) int32: before there are gains, the samples of each code
     tops: np.ndarray  # (n // BLOCK + 1,) int32: the highest bits of each block
     left: np.ndarray  # (n_classes,) int64: counts left of the current cut
     histogram: np.ndarray  # (n + 1,) int64: see `_count`
@@ -50,7 +51,7 @@ class PrefixCounts(NamedTuple):
         return cls(
             np.empty(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n_powers),
             np.empty(n_powers), np.empty(n_powers), gain, gain.view(np.int32),
-            np.empty(n // BLOCK + 1, np.int32), np.empty(n_classes, np.int64),
+            gain.view(np.int32), np.empty(n // BLOCK + 1, np.int32), np.empty(n_classes, np.int64),
             np.empty(n + 1, np.int64), np.zeros(1, np.int64), np.empty(n + 1, np.uint32),
         )  # fmt: skip
 
@@ -124,25 +125,41 @@ def count_left(running, entries, i, counts, layout):
             left[c] += running.histogram[code * counts.shape[0] + c]
 
 
-@inline_kernel
-def count_codes(running, codes, words, start, n, n_codes, n_classes, layout):
-    """Count the classes of every code of a column; return the lowest and the highest that occur.
+@kernel
+def count_few_codes(running, keys, lowest, highest, counts, layout, kept):
+    """Do what `count_keys` and `count_samples` do, in vectors: a pass for each code, but
+    the lowest.
 
-    Missing values count as code `n_codes`.
+    In a pass, keys of other codes are cleared, in a copy: a cleared key weighs nothing.
     """
-    histogram, missing = running.histogram, np.uint64(n_codes)
-    _begin_counting(running, 0, n_codes + 1, n_classes)
-    for i in range(start, start + n):
-        word = words[i]
-        code = min(np.uint64(codes[row_number(word, layout)]), missing)
-        _count(histogram, code, word, n_classes, layout)
-    width = _width(n_classes)
-    first, last = np.int64(0), (n_codes + 1) * width - 1
-    while histogram[first] == 0:
-        first += 1
-    while histogram[last] == 0:
-        last -= 1
-    return np.uint32(first // width), np.uint32(last // width)
+    samples, own, n = running.samples, running.left, keys.shape[0]
+    n_codes, n_classes = np.int64(highest - lowest) + 1, counts.shape[0]
+    _begin_counting(running, np.int64(lowest), n_codes, n_classes)
+    _count_classes_as(running, 0, counts, 1)
+    samples[0] = n
+    for code in range(1, n_codes):
+        key = lowest + np.uint32(code)
+        n_own = np.int64(0)
+        for i in range(n):
+            is_own = np.int64(code_of_key(keys[i], layout) == key)
+            n_own += is_own
+            kept[i] = np.int64(keys[i]) & -is_own
+        count_classes(kept, 0, n, layout, own)
+        _count_classes_as(running, code, own, 1)
+        _count_classes_as(running, 0, own, -1)
+        samples[code] = n_own
+        samples[0] -= n_own
+
+
+@inline_kernel
+def _count_classes_as(running, code, counts, sign):
+    """Add class counts to those of a code, or take them away."""
+    histogram, width = running.histogram, _width(counts.shape[0])
+    if width == 1:
+        histogram[code] += sign * ((counts[0] + counts[1]) << 32 | counts[1])
+        return
+    for c in range(width):
+        histogram[code * width + c] += sign * counts[c]
 
 
 @inline_kernel
@@ -152,6 +169,35 @@ def count_keys(running, keys, n, lowest, highest, n_classes, layout):
     for i in range(n):
         code = np.uint64(code_of_key(keys[i], layout) - lowest)
         _count(running.histogram, code, keys[i], n_classes, layout)
+
+
+@inline_kernel
+def count_samples(running, keys, n, lowest, highest, layout):
+    """Count the samples of every code of keys."""
+    for code in range(np.int64(highest - lowest) + 1):
+        running.samples[code] = 0
+    for i in range(n):
+        running.samples[code_of_key(keys[i], layout) - lowest] += 1
+
+
+@kernel
+def with_enough_samples(running, n_entries, least, layout):
+    """The cuts between codes, from the first to the last (excluded), with `least` samples on both
+    sides."""
+    samples, levels, origin = running.samples, running.levels, running.origin[0]
+    first, last = np.int64(0), n_entries - 1
+    n_left = n_right = np.int64(0)
+    while first < last:
+        n_left += samples[np.int64(code_of_key(levels[first], layout)) - origin]
+        if n_left >= least:
+            break
+        first += 1
+    while first < last:
+        n_right += samples[np.int64(code_of_key(levels[last], layout)) - origin]
+        if n_right >= least:
+            break
+        last -= 1
+    return first, last
 
 
 @inline_kernel

@@ -13,8 +13,10 @@ from cart.fast_paths.classification.best_cut import Monotony, choose_cut, with_e
 from cart.fast_paths.classification.cumulative_counts import (
     add_up,
     add_up_counts,
-    count_codes,
+    count_few_codes,
     count_keys,
+    count_samples,
+    with_enough_samples,
 )
 from cart.fast_paths.classification.packed_rows import (
     ColumnCodes,
@@ -29,6 +31,8 @@ from cart.splitting.splitter import Bounds
 from cart.table.table import same_value
 
 _HISTOGRAM_MIN = 64  # rows
+# So few codes are counted in a pass for each: with two classes, and with more.
+FEW_CODES, _FEW_CODES_MORE = 5, 3
 
 
 @dispatch
@@ -126,10 +130,15 @@ def is_worth_counting(n, n_codes, n_classes):
     return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
 
 
+@inline_kernel
+def _are_few(n_codes, n_classes):
+    return n_codes <= (FEW_CODES if n_classes == 2 else _FEW_CODES_MORE)
+
+
 class CutRules(NamedTuple):
     """Limits on the cuts of a feature, and where its missing values are."""
 
-    first: int  # a cut leaves more entries than this on each side
+    least: int  # samples on each side of a cut
     missing: np.uint32  # the code of missing values
     has_missing: bool  # in the node
     min_weight: float
@@ -145,11 +154,10 @@ def _put_in_order(node, scratch, n, span, score, rules, table, column):
     criterion, running, layout, counts, _ = node
     lowest, highest = span
     keys, spare = scratch.keys, scratch.spare
-    needs_all = rules.first > 0 or rules.has_missing
-    if not needs_all and is_worth_counting(n, np.int64(highest - lowest) + 1, counts.shape[0]):
-        count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
+    if not rules.has_missing and _is_counted(node, rules.least, n, span, keys, spare):
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
+    needs_all = rules.has_missing or rules.least > 1
     needs_all |= rules.min_weight > 0.0 or rules.monotony.direction != 0
     is_screened = not needs_all and is_worth_screening(criterion, n, counts.shape[0])
     shift = np.uint32(0)
@@ -163,6 +171,23 @@ def _put_in_order(node, scratch, n, span, score, rules, table, column):
     else:
         add_up(criterion, running, keys, n, counts, layout)
     return keys, n
+
+
+@inline_kernel
+def _is_counted(node, least, n, span, keys, spare):
+    """Count keys by code, if it is worth it; return whether they are counted."""
+    _, running, layout, counts, _ = node
+    lowest, highest = span
+    n_codes, n_classes = np.int64(highest - lowest) + 1, counts.shape[0]
+    if _are_few(n_codes, n_classes) and n_codes * n_classes <= running.histogram.shape[0]:
+        count_few_codes(running, keys[:n], lowest, highest, counts, layout, spare)
+        return True
+    if not is_worth_counting(n, n_codes, n_classes):
+        return False
+    count_keys(running, keys, n, lowest, highest, n_classes, layout)
+    if least > 1:
+        count_samples(running, keys, n, lowest, highest, layout)
+    return True
 
 
 class Ordered(NamedTuple):
@@ -186,25 +211,15 @@ def search_codes(way, node, searched, feature, best):
 
 @inline_kernel
 def read_codes(way, node, searched, feature, best):
-    """Read the Ordered codes of a node along a feature."""
-    table, rows, scratch = way.table, way.tiers[node.tier], way.scratch
-    prefix, layout, counts = searched.prefix, searched.layout, searched.counts
-    column = table.columns[feature]
-    codes = rows.codes[column]
-    start, n = node.start, node.end - node.start
-    n_classes = counts.shape[0]
-    n_codes = table.level_start[column + 1] - table.level_start[column]
-    missing = np.uint32(n_codes)
-    is_free = way.limits.min_samples_leaf == 1
-    is_counted = is_free and is_worth_counting(n, n_codes + 1, n_classes)
-    if is_counted:
-        span = count_codes(prefix, codes, rows.words, start, n, n_codes, n_classes, layout)
-        if span[1] == missing:
-            is_counted = False
-    if not is_counted:
-        span = gather_keys(codes, rows.words, start, n, layout, missing, scratch.keys)
+    """Write the keys of a node along a feature; return them as Ordered codes."""
+    table, rows, column = way.table, way.tiers[node.tier], way.table.columns[feature]
+    missing = np.uint32(table.level_start[column + 1] - table.level_start[column])
+    n = node.end - node.start
+    span = gather_keys(
+        rows.codes[column], rows.words, node.start, n, searched.layout, missing, way.scratch.keys
+    )
     is_constant = same_value(table, column, span[0], span[1])
-    return Ordered(span, missing, is_counted, is_constant, not is_constant and is_open(best))
+    return Ordered(span, missing, False, is_constant, not is_constant and is_open(best))
 
 
 @inline_kernel
@@ -227,9 +242,12 @@ def search_ordered(way, node, searched, feature, codes, best):
         entries, n_entries = _put_in_order(
             searched, scratch, n, span, best.score, rules, table, column
         )
-    begin, goes = rules.first, MISSING_RIGHT if rules.has_missing else NONE_MISSING
+    begin, end = rules.least - 1, n_entries - rules.least
+    if rules.least > 1 and prefix.origin[0] >= 0:
+        begin, end = with_enough_samples(prefix, n_entries, rules.least, layout)
+    goes = MISSING_RIGHT if rules.has_missing else NONE_MISSING
     while True:
-        first, last = begin, n_entries - 1 - rules.first
+        first, last = begin, end
         if rules.min_weight > 0.0:
             first, last = with_enough_weight(prefix, first, last, weight, rules.min_weight)
         score, i = choose_cut(
@@ -250,8 +268,8 @@ def search_ordered(way, node, searched, feature, codes, best):
 
 @inline_kernel
 def _what_is_asked(way, node, feature, missing, has_missing):
-    first, monotony = way.limits.min_samples_leaf - 1, monotony_of(way, node, feature)
-    return CutRules(first, missing, has_missing, way.limits.min_weight_leaf, monotony)
+    limits, monotony = way.limits, monotony_of(way, node, feature)
+    return CutRules(limits.min_samples_leaf, missing, has_missing, limits.min_weight_leaf, monotony)
 
 
 @inline_kernel

@@ -17,7 +17,7 @@ from cart.fast_paths.base import NONE_MISSING, cut_between
 from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weight
 from cart.fast_paths.classification.class_rows import ClassRows
 from cart.fast_paths.classification.cumulative_counts import begin_left, move_left
-from cart.fast_paths.classification.cuts import BestCuts, is_open, monotony_of
+from cart.fast_paths.classification.cuts import FEW_CODES, BestCuts, is_open, monotony_of
 from cart.fast_paths.classification.packed_rows import (
     class_of,
     code_of_key,
@@ -111,8 +111,8 @@ def _search_feature(cuts, way, node, searched, feature, best):
         keys, n_listed, shift, lowest, highest, spare, scratch.digits
     ):
         keys = spare
-    n_entries = _add_up(cuts, searched, keys, n_listed, n, zero)
-    first, last = np.int64(0), n_entries - 1
+    place_of_zeros = _add_up(cuts, searched, keys, n_listed, n, zero)
+    first, last = _with_enough_samples(place_of_zeros, n, n_listed, way.limits.min_samples_leaf)
     if way.limits.min_weight_leaf > 0.0:
         first, last = with_enough_weight(running, first, last, weight, way.limits.min_weight_leaf)
     score, i = choose_cut(
@@ -150,8 +150,8 @@ def _meet(cuts, way, node, column):
 
 @inline_kernel
 def _add_up(cuts, node, keys, n_listed, n, zero):
-    """Write the prefix counts of the ordered keys, with the zeros as one entry among them. Write
-    the entries to `levels`, and return how many there are."""
+    """Write the prefix counts of the ordered keys, with the zeros as one entry among them, and the
+    entries to `levels`; return the place of the zeros, the one after the last if there are none."""
     criterion, running, layout, counts, _ = node
     zeros, n_classes = cuts.zeros, counts.shape[0]
     for c in range(n_classes):
@@ -161,10 +161,10 @@ def _add_up(cuts, node, keys, n_listed, n, zero):
     running.origin[0] = -1
     power_left, power_right = begin_left(criterion, running.left, counts)
     left_weight, second, entry, j = np.int64(0), np.int64(0), 0, 0
-    is_due = n_listed < n
+    is_due, place_of_zeros = n_listed < n, n_listed
     while j < n_listed or is_due:
         if is_due and (j == n_listed or code_of_key(keys[j], layout) > zero):
-            is_due = False
+            is_due, place_of_zeros = False, j
             key = zero << layout.low_bits
             for c in range(n_classes):
                 more, less = move_left(criterion, running.left, counts, c, zeros[c])
@@ -184,7 +184,20 @@ def _add_up(cuts, node, keys, n_listed, n, zero):
         if n_classes > 2:
             running.power_left[entry], running.power_right[entry] = power_left, power_right
         entry += 1
-    return entry
+    return place_of_zeros
+
+
+@inline_kernel
+def _with_enough_samples(place_of_zeros, n, n_listed, least):
+    """The first and the last cut (excluded) with `least` samples on both sides. An entry is a
+    sample, but the zeros are as many as are not listed."""
+    n_zeros, most = n - n_listed, n - least  # at most so many on the left
+    first, last = least - 1, min(place_of_zeros, most)
+    if first >= place_of_zeros:
+        first = max(place_of_zeros, least - n_zeros)
+    if most - n_zeros >= place_of_zeros:
+        last = most - n_zeros + 1
+    return first, last
 
 
 @inline_kernel
@@ -257,8 +270,7 @@ class SparseClassCountsPath(ClassCountsPath):
     @classmethod
     def knows(cls, plan):
         is_counted_again = plan.criterion is Entropy and plan.n_values > 2  # by `count_left`
-        is_free = plan.limits.min_samples_leaf == 1  # the zeros count as one entry
-        return super().knows(plan) and is_free and not is_counted_again
+        return super().knows(plan) and not is_counted_again
 
     def _create_scratch(self):
         n_rows = len(self._y)
@@ -284,7 +296,7 @@ class MostlyEqualCountsPath(SparseClassCountsPath):
     def fits(cls, table, plan):
         if not super().fits(table, plan) or table.codes.size > _CELLS_MAX:
             return False
-        return is_mostly_equal(table, plan.limits.max_features)
+        return is_mostly_equal(table, plan.limits.max_features, FEW_CODES)
 
     def _create_scratch(self):
         self._table = SparseTable.of(self._table, frequent_codes(self._table))

@@ -12,14 +12,15 @@ from cart.fast_paths.classification.cumulative_counts import (
     PrefixCounts,
     add_up,
     add_up_counts,
-    count_codes,
+    count_few_codes,
     count_keys,
+    count_samples,
+    with_enough_samples,
 )
 from cart.fast_paths.classification.impurities import EntropyCuts, GiniCuts
 from cart.fast_paths.classification.packed_rows import (
     ColumnCodes,
     Layout,
-    gather_keys,
     pack_rows,
     partition_packed_rows,
 )
@@ -84,61 +85,67 @@ def test_words_keep_rows_weights_and_classes(n_classes, missing):
 
 
 @entry_kernel
-def count_both_ways(running, codes, words, start, n, n_codes, n_classes, layout, keys, counted):
-    """What is counted of words, and of their keys; return the lowest and the highest code."""
-    both = count_codes(running, codes, words, start, n, n_codes, n_classes, layout)
-    width = 1 if n_classes == 2 else n_classes
-    for cell in range((n_codes + 1) * width):
-        counted[0, cell] = running.histogram[cell]
-    lowest, highest = gather_keys(codes, words, start, n, layout, np.uint32(n_codes), keys)
-    count_keys(running, keys, n, lowest, highest, n_classes, layout)
-    for cell in range((n_codes + 1) * width):
-        counted[1, cell] = 0
-    origin = running.origin[0]
-    for cell in range((np.int64(highest) + 1 - origin) * width):
-        counted[1, origin * width + cell] = running.histogram[cell]
-    return both, (lowest, highest)
+def count_in_both_ways(running, keys, span, counts, layout, cells, samples, kept):
+    """Count classes and samples of keys one by one, and code by code."""
+    lowest, highest = span
+    for way in range(2):
+        if way == 0:
+            n, n_classes = keys.shape[0], counts.shape[0]
+            count_keys(running, keys, n, lowest, highest, n_classes, layout)
+            count_samples(running, keys, n, lowest, highest, layout)
+        else:
+            count_few_codes(running, keys, lowest, highest, counts, layout, kept)
+        for code in range(samples.shape[1]):
+            samples[way, code] = running.samples[code]
+        for cell in range(cells.shape[1]):
+            cells[way, cell] = running.histogram[cell]
 
 
 @examples(50)
-@given(seed=seeds, n=st.integers(1, 300), n_classes=st.sampled_from([2, 3, 5]))
-def test_codes_are_counted_with_and_without_keys(seed, n, n_classes):
+@given(
+    seed=seeds,
+    n=st.integers(1, 300),
+    n_classes=st.sampled_from([2, 3, 5]),
+    n_codes=st.integers(1, 40),
+)
+def test_codes_are_counted(seed, n, n_classes, n_codes):
+    """More classes than a number has quarters, and weights that overflow a quarter."""
     rng = np.random.default_rng(seed)
-    n_codes = rng.integers(1, 40)
-    weight, classes = rng.integers(1, 4, n).astype(float), rng.integers(0, n_classes, n)
-    layout, words = Layout.of(n, n_classes, 3), np.empty(n, np.uint32)
-    take_words(weight, classes.astype(float), layout, words, np.empty(n_classes, np.int64))
-    low, high = np.sort(rng.integers(0, n_codes, 2))
-    codes = rng.integers(low, high + 1, n).astype(np.uint32)
-    codes[rng.random(n) < rng.choice([0.0, 0.3])] = MISSING
-    start = rng.integers(0, n)
-    counted = np.zeros((2, (n_codes + 1) * n_classes), np.int64)
-    found = count_both_ways(
-        PrefixCounts.create(600, n_classes), codes, words, start, n - start, n_codes, n_classes,
-        layout, np.empty(n, np.uint32), counted,
-    )  # fmt: skip
-    mine, codes = slice(start, n), np.minimum(codes, n_codes)
-    expected = np.zeros((n_codes + 1, n_classes), np.int64)
-    np.add.at(expected, (codes[mine], classes[mine]), weight[mine].astype(np.int64))
+    top = rng.choice([3, 2000])
+    weight, classes = rng.integers(1, top + 1, n), rng.integers(0, n_classes, n)
+    layout = Layout.of(n, n_classes, top)
+    first = rng.integers(0, 5)
+    codes = first + rng.integers(0, n_codes, n)
+    low_bits, class_bits = int(layout.low_bits), int(layout.class_bits)
+    keys = (codes << low_bits | weight << class_bits | classes).astype(np.uint32)
+    codes -= codes.min()
+    expected = np.zeros((codes.max() + 1, n_classes), np.int64)
+    np.add.at(expected, (codes, classes), weight)
+    counts = expected.sum(axis=0)
     if n_classes == 2:
         expected = (expected.sum(axis=1) << 32) + expected[:, 1]
-    np.testing.assert_array_equal(counted[:, : expected.size], [expected.ravel()] * 2)
-    assert found == ((codes[mine].min(), codes[mine].max()),) * 2
+    cells, samples = np.zeros((2, expected.size), np.int64), np.zeros((2, codes.max() + 1))
+    span = keys.min() >> layout.low_bits, keys.max() >> layout.low_bits
+    running, kept = PrefixCounts.create(600, n_classes), np.empty(n, np.uint32)
+    count_in_both_ways(running, keys, span, counts, layout, cells, samples, kept)
+    np.testing.assert_array_equal(cells, [expected.ravel()] * 2)
+    np.testing.assert_array_equal(samples, [np.bincount(codes)] * 2)
 
 
 @entry_kernel
 def choose_class_cut(
     criterion, running, keys, n, first, counts, weight, table, layout, lowest, highest, is_counted
 ):  # fmt: skip
-    entries = keys
+    entries, last = keys, n - 1 - first
     if is_counted:
         count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
+        count_samples(running, keys, n, lowest, highest, layout)
         n = add_up_counts(criterion, running, lowest, highest, counts, layout)
-        entries = running.levels
+        entries, (first, last) = running.levels, with_enough_samples(running, n, first + 1, layout)
     else:
         add_up(criterion, running, keys, n, counts, layout)
     node = ClassNode(criterion, running, layout, counts, weight)
-    score, i = choose_cut(node, entries, first, n - 1 - first, -np.inf, table, 0, FREE)
+    score, i = choose_cut(node, entries, first, last, -np.inf, table, 0, FREE)
     return score, np.int64(entries[i] >> layout.low_bits) if i >= 0 else -1
 
 
@@ -200,7 +207,7 @@ def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step
         if score > best:
             best, best_code = score, low
     room = max(n, n_classes * (int(codes.max()) + 1))
-    for is_counted in (False, True) if first == 0 else (False,):
+    for is_counted in (False, True):
         running = PrefixCounts.create(room, n_classes)
         found = choose_class_cut(
             cuts, running, keys, n, first, counts, int(counts.sum()), table, layout, codes.min(),

@@ -33,6 +33,7 @@ def plan_of(model, criterion, shape, n_classes):
         optional={
             "max_depth": st.integers(1, 6),
             "min_samples_split": st.integers(2, 20),
+            "min_samples_leaf": st.integers(2, 9),
             "max_features": st.sampled_from([1, 0.5]),
             "min_impurity_decrease": st.just(0.01),
             "max_leaf_nodes": st.integers(2, 40),
@@ -70,13 +71,10 @@ def test_trees_are_the_general_ones(
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_what_is_left_to_the_general_path(n_classes):
-    """Entropy counts samples again where there are more classes, and so do limits of samples."""
+    """Entropy counts samples again where there are more classes."""
     table = encode(Columns(sp.csc_matrix(np.eye(4, dtype=np.float32))))
-    entropy, large = DecisionTreeClassifier(), DecisionTreeClassifier(min_samples_leaf=2)
-    plans = [plan_of(entropy, criteria.Entropy, (4, 4), n_classes)]
-    plans += [plan_of(large, criteria.Gini, (4, 4), n_classes)]
-    fits = [SparseClassCountsPath.fits(table, plan) for plan in plans]
-    assert fits == [n_classes == 2, False]
+    plan = plan_of(DecisionTreeClassifier(), criteria.Entropy, (4, 4), n_classes)
+    assert SparseClassCountsPath.fits(table, plan) == (n_classes == 2)
 
 
 @examples(100)
@@ -88,6 +86,7 @@ def test_what_is_left_to_the_general_path(n_classes):
             "criterion": st.just("entropy"),
             "max_features": st.sampled_from([1, 0.5, 0.9]),
             "max_leaf_nodes": st.integers(2, 40),
+            "min_samples_leaf": st.integers(2, 30),
             "min_weight_fraction_leaf": st.just(0.01),
         },
     ),
@@ -100,8 +99,9 @@ def test_dense_tables_that_are_mostly_equal(seed, params, n_classes, most, bins,
     """Their trees are to the bit those of the path that reads all values; cuts where the table has
     no values, thresholds where it has."""
     rng, n, n_features = np.random.default_rng(seed), 900, 20
-    X = np.where(rng.random((n, n_features)) < 0.03, rng.integers(-9, 9, (n, n_features)), most)
-    X[:, 3], X[:, 4] = most + 3e-8 * (rng.random(n) < 0.1), X[:, 4] * 4e-8
+    X = np.where(rng.random((n, n_features)) < 0.01, rng.integers(-9, 9, (n, n_features)), most)
+    X[:, 3], X[:, 4] = most + 3e-8 * (rng.random(n) < 0.05), X[:, 4] * 4e-8
+    X[1], X[2] = most + 1, most + 2  # no column is constant
     y = np.where(X[:, 0] > most, n_classes - 1, rng.integers(0, n_classes, n)).astype(float)
     model = DecisionTreeClassifier(**params)
     is_counted_again = params.get("criterion") == "entropy" and n_classes > 2
@@ -120,19 +120,24 @@ def test_dense_tables_that_are_mostly_equal(seed, params, n_classes, most, bins,
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "not_equal", "max_features", "expected"),
+    ("n_rows", "not_equal", "max_features", "n_codes", "expected"),
     [
-        (1000, 0.05, None, True),
-        (1000, 0.05, "sqrt", True),
-        (1000, 0.09, "sqrt", False),
-        (1000, 0.09, None, True),
-        (1000, 0.2, None, False),
-        (100, 0.05, None, False),
+        (1000, 0.05, None, 9, True),
+        (1000, 0.05, "sqrt", 9, True),
+        (1000, 0.09, "sqrt", 9, False),
+        (1000, 0.09, None, 9, True),
+        (1000, 0.2, None, 9, False),
+        (100, 0.05, None, 9, False),
+        (1000, 0.03, None, 2, True),
+        (1000, 0.03, "sqrt", 2, False),
+        (1000, 0.09, None, 2, False),
     ],
 )
-def test_which_tables_are_mostly_equal(n_rows, not_equal, max_features, expected):
-    """Small tables are not worth it, nor are those of which nodes read little anyway."""
-    X = np.where(np.random.default_rng(0).random((n_rows, 100)) < not_equal, 1.0, 0.0)
+def test_which_tables_are_mostly_equal(n_rows, not_equal, max_features, n_codes, expected):
+    """Small tables are not worth it, nor are those of which nodes read little anyway, nor columns
+    of so few codes that they are read fast."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((n_rows, 100)) < not_equal, rng.integers(1, n_codes, (n_rows, 100)), 0)
     plan = plan_of(DecisionTreeClassifier(max_features=max_features), criteria.Gini, X.shape, 2)
     table = encode(Columns(X.astype(np.float32)))
     assert MostlyEqualCountsPath.fits(table, plan) == expected
