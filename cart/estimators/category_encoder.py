@@ -273,7 +273,7 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
         )
     check_is_fitted(model)
     encoder = getattr(model, "_category_encoder", None)
-    X = X if encoder is None else as_columns(X)
+    X = X if encoder is None and issparse(X) else as_columns(X)
     validate_data(model, X, reset=False, skip_check_array=True)
     if encoder is None:
         return np.zeros(model.n_features_in_, np.int64)

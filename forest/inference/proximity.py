@@ -143,6 +143,11 @@ def nearest_rows(
     """
     of_rows = _Proximities(forest, X, Y, pairs)
     n_choices = of_rows.n_others - (Y is None)
+    if n_choices < 1:
+        raise ValueError(
+            "X is one row, which is not its own neighbour; pass more rows, or the rows to choose "
+            "from as Y."
+        )
     if not (isinstance(k, Integral) and 1 <= k <= n_choices):
         raise ValueError(
             f"k must be a whole number between 1 and {n_choices}, the number of rows to choose "

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -211,6 +212,10 @@ def test_unseen_categories_are_counted(Model, missing):
         cart.count_unseen(model, new[["city", "size", "kind"]])
     numbers = Model().fit(frame[["size"]], [0, 1, 0])
     assert cart.count_unseen(numbers, new[["size"]]).tolist() == [0]
+    assert cart.count_unseen(numbers, csr_matrix([[1.0]])).tolist() == [0]
+    for counted in (model, numbers):
+        with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+            cart.count_unseen(counted, [])
     with pytest.raises(TypeError, match="of Cartwood, but got Pipeline"):
         cart.count_unseen(make_pipeline(model), new)
 

@@ -217,6 +217,9 @@ def test_impossible_combinations():
     for k in (0, 150, 2.5, "2", None):
         with pytest.raises(ValueError, match="between 1 and 149"):
             nearest_rows(forest, X, k)
+    with pytest.raises(ValueError, match="X is one row, which is not its own neighbour"):
+        nearest_rows(forest, X[:1], 1)
+    assert nearest_rows(forest, X[:1], 1, X[:1])[1].tolist() == [[0]]
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         outlier_scores(forest, X, y[1:])
     with pytest.raises(ValueError, match="y must hold classes, but holds numbers with fractions"):
