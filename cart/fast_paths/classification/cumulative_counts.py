@@ -127,8 +127,7 @@ def count_left(running, entries, i, counts, layout):
 
 @kernel
 def count_few_codes(running, keys, lowest, highest, counts, layout, kept):
-    """Do what `count_keys` and `count_samples` do, in vectors: a pass for each code, but
-    the lowest.
+    """Do what `count_keys` and `count_samples` do, in vectors: a pass for each code but the lowest.
 
     In a pass, keys of other codes are cleared, in a copy: a cleared key weighs nothing.
     """
