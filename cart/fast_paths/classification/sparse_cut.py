@@ -112,7 +112,7 @@ def _search_feature(cuts, way, node, searched, feature, best):
     ):
         keys = spare
     place_of_zeros = _add_up(cuts, searched, keys, n_listed, n, zero)
-    first, last = _with_enough_samples(place_of_zeros, n, n_listed, way.limits.min_samples_leaf)
+    first, last = cuts_around_zeros(place_of_zeros, n, n_listed, way.limits.min_samples_leaf)
     if way.limits.min_weight_leaf > 0.0:
         first, last = with_enough_weight(running, first, last, weight, way.limits.min_weight_leaf)
     score, i = choose_cut(
@@ -188,7 +188,7 @@ def _add_up(cuts, node, keys, n_listed, n, zero):
 
 
 @inline_kernel
-def _with_enough_samples(place_of_zeros, n, n_listed, least):
+def cuts_around_zeros(place_of_zeros, n, n_listed, least):
     """The first and the last cut (excluded) with `least` samples on both sides. An entry is a
     sample, but the zeros are as many as are not listed."""
     n_zeros, most = n - n_listed, n - least  # at most so many on the left

@@ -11,8 +11,10 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.sparse_cut import (
     MostlyEqualCountsPath,
     SparseClassCountsPath,
+    cuts_around_zeros,
 )
 from cart.growth.plan import make_plan
+from cart.jit.decorators import entry_kernel
 from cart.splitting import criteria
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
@@ -67,6 +69,27 @@ def test_trees_are_the_general_ones(
     for weight, number in zip(weights, range(1, 3), strict=True):
         both = (grower.grow([weight], [number])[0] for grower in (fast, general))
         assert_same_nodes(*both)
+
+
+@entry_kernel
+def limit_cuts(place_of_zeros, n, n_listed, least):
+    return cuts_around_zeros(place_of_zeros, n, n_listed, least)
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_limits_of_samples_count_all_zeros(n):
+    """Every number of zeros at every place, or none."""
+    for n_listed in range(n + 1):
+        n_zeros = n - n_listed
+        for place in range(n_listed + 1) if n_zeros else [n_listed]:
+            samples = np.ones(n_listed + (n_zeros > 0), np.int64)
+            if n_zeros:
+                samples[place] = n_zeros
+            left = np.cumsum(samples)[:-1]
+            for least in range(1, n // 2 + 1):
+                first, last = limit_cuts(place, n, n_listed, least)
+                is_legal = (left >= least) & (n - left >= least)
+                assert list(range(first, last)) == np.flatnonzero(is_legal).tolist()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
