@@ -37,7 +37,7 @@ class PrefixCounts(NamedTuple):
     bound: np.ndarray  # (n + 1,) float64: see `screening`
     gain: np.ndarray  # (n + 1,) float32; NO_CUT between entries of the same code
     gain_bits: np.ndarray  # (n + 1,) int32: the same memory; in the same order as gains >= 0
-    samples: np.ndarray  # (n + 1,) int32: before there are gains, the samples of each code
+    samples: np.ndarray  # (n + 1,) int32: the same memory; before gains, the samples of each code
     tops: np.ndarray  # (n // BLOCK + 1,) int32: the highest bits of each block
     left: np.ndarray  # (n_classes,) int64: counts left of the current cut
     histogram: np.ndarray  # (n + 1,) int64: see `_count`

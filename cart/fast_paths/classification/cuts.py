@@ -124,17 +124,6 @@ class BestCuts(NamedTuple):
         write_split(tree.nodes, this, cut, tree.cuts)
 
 
-@inline_kernel
-def is_worth_counting(n, n_codes, n_classes):
-    """Is it worth counting the rows by code? The histogram has room for a cell per row."""
-    return n >= _HISTOGRAM_MIN and n_codes * n_classes < n
-
-
-@inline_kernel
-def _are_few(n_codes, n_classes):
-    return n_codes <= (FEW_CODES if n_classes == 2 else _FEW_CODES_MORE)
-
-
 class CutRules(NamedTuple):
     """Limits on the cuts of a feature, and where its missing values are."""
 
@@ -154,7 +143,7 @@ def _put_in_order(node, scratch, n, span, score, rules, table, column):
     criterion, running, layout, counts, _ = node
     lowest, highest = span
     keys, spare = scratch.keys, scratch.spare
-    if not rules.has_missing and _is_counted(node, rules.least, n, span, keys, spare):
+    if not rules.has_missing and _try_to_count(node, rules.least, n, span, keys, spare):
         n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
         return running.levels, n_levels
     needs_all = rules.has_missing or rules.least > 1
@@ -174,15 +163,16 @@ def _put_in_order(node, scratch, n, span, score, rules, table, column):
 
 
 @inline_kernel
-def _is_counted(node, least, n, span, keys, spare):
-    """Count keys by code, if it is worth it; return whether they are counted."""
+def _try_to_count(node, least, n, span, keys, spare):
+    """Count keys by code, if it is worth it and there is room; return whether they are counted."""
     _, running, layout, counts, _ = node
     lowest, highest = span
     n_codes, n_classes = np.int64(highest - lowest) + 1, counts.shape[0]
-    if _are_few(n_codes, n_classes) and n_codes * n_classes <= running.histogram.shape[0]:
+    n_cells, n_few = n_codes * n_classes, FEW_CODES if n_classes == 2 else _FEW_CODES_MORE
+    if n_codes <= n_few and n_cells <= running.histogram.shape[0]:
         count_few_codes(running, keys[:n], lowest, highest, counts, layout, spare)
         return True
-    if not is_worth_counting(n, n_codes, n_classes):
+    if n < _HISTOGRAM_MIN or n_cells >= n:
         return False
     count_keys(running, keys, n, lowest, highest, n_classes, layout)
     if least > 1:
@@ -195,7 +185,7 @@ class Ordered(NamedTuple):
 
     span: tuple  # the lowest and the highest, uint32
     missing: np.uint32  # the code of missing values
-    is_counted: bool
+    is_counted: bool  # in the histogram, as places of categories are
     is_constant: bool  # whether there is only one value
     is_searched: bool  # whether a cut may be better than the best so far
 
