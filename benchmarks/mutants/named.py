@@ -57,7 +57,7 @@ NAMED = {
         "    else:\n        screen.gain[2] = gain",
     ),
     "lists: the row behind those that are not listed is lost": (
-        "cart/fast_paths/regression/presorted_rows.py",
+        "cart/fast_paths/regression/sorted_rows.py",
         "entries[behind] = kept",
         "entries[behind] = entries[at]",
     ),

@@ -62,6 +62,7 @@ _SUBSETS = {"categorical_features": "from_dtype"}
 _WIDE, _FEW = "50000x20", "rounded:54000x9"
 _WORDS = "classification:1000x20000"  # like tables of word counts
 _RARE, _RARE_NUMBERS = "classification:20000x100", "regression:20000x100"
+_RARE_COUNTS = "counts:20000x100"
 _SHORT = "300x20000"  # few rows, and as many columns as a gene chip has
 KINDS = (
     _kind("plain: binary", None, BINARY, GINI),
@@ -107,6 +108,14 @@ KINDS = (
     _kind("5 % not 0, dense: regression, a third", None, _RARE_NUMBERS, THIRD, what=BESIDE,
           zeros=0.95, is_dense=True),
     _kind("5 % not 0, dense: regression, tree", None, _RARE_NUMBERS, SQUARES, TREE, what=BESIDE,
+          zeros=0.95, is_dense=True),
+    _kind("5 % not 0, dense: regression, a tenth", None, _RARE_NUMBERS, _TENTH, what=BESIDE,
+          zeros=0.95, is_dense=True),
+    _kind("5 % not 0, dense: three outputs, a third", None, _RARE_NUMBERS, THIRD, n_outputs=3,
+          what=BESIDE, zeros=0.95, is_dense=True),
+    _kind("5 % not 0, dense: poisson, a third", None, _RARE_COUNTS,
+          {"criterion": "poisson", "max_features": 1 / 3}, what=BESIDE, zeros=0.95, is_dense=True),
+    _kind("5 % not 0, dense: balanced, tree", None, _RARE, {**GINI, **_BALANCED}, TREE, what=BESIDE,
           zeros=0.95, is_dense=True),
     _kind("categories: class", 6, "flights:20000", GINI, own=_SUBSETS),
     _kind("categories: regression", 5, "flights:20000", THIRD, own=_SUBSETS),

@@ -8,9 +8,7 @@ import numpy as np
 from cart.table.ranking import MISSING
 
 _ROWS_SEEN = 64
-# A table is mostly equal from so many cells on, if at most this share of them holds another value
-# than the most frequent one of its column; or this one, where nodes look at few of the features.
-_CELLS_MIN, _OTHERS_MAX, _OTHERS_MAX_OF_FEW = 1 << 14, 1 / 8, 1 / 18
+_CELLS_MIN = 1 << 14  # of a table that counts as mostly equal
 # So many times as much a cell counts, if its column has so few codes that it is read fast.
 _TIMES_IF_READ_FAST = 2.5
 
@@ -30,24 +28,39 @@ def frequent_codes(table):
     return np.sort(codes, axis=1)[:, codes.shape[1] // 2]
 
 
-def is_mostly_equal(table, looked_at, read_fast=0):
-    """Whether it is faster to list the rows with other values than to read all, where nodes look at
-    so many features. Columns with at most `read_fast` codes are read fast."""
-    is_few = 2 * looked_at < len(table.columns)
-    most = _OTHERS_MAX_OF_FEW if is_few else _OTHERS_MAX
+def is_mostly_equal(table, others_max, read_fast=0):
+    """Whether at most this share of the cells seem to hold another value than the most frequent one
+    of their column, in a table of some size. Columns with at most `read_fast` codes are read fast,
+    so that their cells count more."""
     if table.codes.size < _CELLS_MIN:
         return False
     times = np.where(np.diff(table.level_start) <= read_fast, _TIMES_IF_READ_FAST, 1.0)
-    return bool(np.mean(_shares_of_others(table) * times) <= most)
+    return bool(np.mean(_shares_of_others(table) * times) <= others_max)
 
 
-def share_of_others(table):
-    """The share of cells that hold another code than their column's frequent one, or none."""
-    return np.mean(_shares_of_others(table))
+def codes_of_most(table, others_max):
+    """The most frequent code of each column, if at most this share of the rows seems to hold
+    another one, and none is missing.
+
+    Parameters
+    ----------
+    table : Table
+    others_max : float
+
+    Returns
+    -------
+    ndarray of shape (n_columns,), of the dtype of the codes
+        MISSING for all other columns.
+    """
+    codes, are_few = frequent_codes(table), _shares_of_others(table) <= others_max
+    for column in np.flatnonzero(are_few):
+        are_few[column] = table.codes[column].max() != MISSING
+    codes[~are_few] = MISSING
+    return codes
 
 
 def _shares_of_others(table):
-    """The same of each column."""
+    """The share of each column's cells that hold another code than the frequent one, or none."""
     codes = _some_rows(table)
     is_other = (codes != frequent_codes(table)[:, np.newaxis]) | (codes == MISSING)
     return np.mean(is_other, axis=1)

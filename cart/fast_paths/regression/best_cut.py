@@ -49,6 +49,7 @@ class Lanes(NamedTuple):
     All arrays have N_LANES items.
     """
 
+    drawn: np.ndarray  # int64: which of the features drawn it is
     column: np.ndarray  # int64: of the table
     first: np.ndarray  # int64: where its entries begin
     tie_span: np.ndarray  # int64: codes further apart are never ties
@@ -70,7 +71,7 @@ class Lanes(NamedTuple):
 
     @classmethod
     def create(cls):
-        dtypes = [np.int64] * 3 + [np.uint64, np.int64] + [np.float64] * 12 + [np.int64]
+        dtypes = [np.int64] * 4 + [np.uint64, np.int64] + [np.float64] * 12 + [np.int64]
         return cls(*(np.zeros(N_LANES, dtype) for dtype in dtypes))
 
 
@@ -97,7 +98,7 @@ def choose_mean_cut(lanes, n_lanes, rows, score, table):
         Of the last entry that goes left; -1 if there is no such cut.
     """
     width = _NARROW if n_lanes <= _NARROW else _MIDDLE if n_lanes <= _MIDDLE else N_LANES
-    _begin(lanes, n_lanes, width, rows, score, table)
+    begin_lanes(lanes, n_lanes, width, rows, score, table)
     search_lanes(rows.criterion, lanes, width, rows, table)
     lane = -1
     place = np.int64(-1)
@@ -110,7 +111,8 @@ def choose_mean_cut(lanes, n_lanes, rows, score, table):
 
 
 @inline_kernel
-def _begin(lanes, n_lanes, width, rows, score, table):
+def begin_lanes(lanes, n_lanes, width, rows, score, table):
+    """Begin the search of the first `n_lanes` lanes."""
     for k in range(n_lanes, width):  # lanes without a feature repeat the first
         lanes.first[k] = lanes.first[0]
         lanes.column[k] = lanes.column[0]
@@ -275,7 +277,7 @@ def _judge_row(lanes, width, rows, i, table):
         lanes.previous[k] = n_left
         if may_be_best:
             score = settled_score(rows.criterion, lanes, k, rows)
-            if score > lanes.best[k] and not (rows.is_bound and _lane_breaks(lanes, k, rows)):
+            if score > lanes.best[k] and not (rows.is_bound and lane_breaks(lanes, k, rows)):
                 lanes.best[k], lanes.place[k] = score, i
                 for j in range(width):
                     lanes.bar[j] = max(lanes.bar[j], score)
@@ -292,7 +294,8 @@ def left_of_cut_before(entries, i, rows, table, column):
 
 
 @inline_kernel
-def _lane_breaks(lanes, k, rows):
+def lane_breaks(lanes, k, rows):
+    """Does the current cut of lane k leave too little weight, or break a monotonic constraint?"""
     return _breaks_bounds(
         lanes.left_weight[k], lanes.left_sum[k], rows, lanes.direction[k], lanes.lower[k],
         lanes.upper[k],

@@ -73,7 +73,7 @@ class CategoryRows(NamedTuple):
     def unlisted_code(self, column, n):
         return MISSING
 
-    def list_all(self, column, first, node):
+    def list_all(self, table, column, first, node):
         return first
 
     def room_for(self, column, place, node):

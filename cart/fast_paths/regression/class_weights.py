@@ -25,6 +25,7 @@ import numpy as np
 from cart.fast_paths.regression.best_cut import is_cut_after, left_of_cut_before
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    any_may_score,
     copy_weight_and_y,
     in_any_order,
     slack_of,
@@ -57,6 +58,7 @@ class ClassWeightsCuts(NamedTuple):
         return cls(is_entropy, *np.zeros((4, n_classes)))
 
     take_row, copy_row, is_free_of_order = take_weight_and_y, copy_weight_and_y, in_any_order
+    may_score = any_may_score
 
     def sum_node(self, samples, targets, start, end, sums):
         _add_up(samples, targets, start, end, sums)
@@ -94,6 +96,21 @@ class ClassWeightsCuts(NamedTuple):
         for k in range(width):
             if k == 0 or lanes.first[k] != lanes.first[0]:  # else the lane has no feature
                 bar = _search_lane(self, lanes, k, rows, table, bar)
+
+    def add_row_to_lane(self, lanes, k, row, rows):
+        if lanes.left_weight[k] == 0.0:  # the first row
+            self.left[:] = 0.0
+        weight = weight_at(rows.targets, row)
+        lanes.left_weight[k] += weight
+        self.left[np.int64(y_at(rows.targets, row))] += weight
+
+    def sum_lane_from_right(self, lanes, k, i, rows):
+        first = lanes.first[k]
+        right = rows.entries[first + i + 1 : first + rows.n]
+        lanes.left_weight[k] = _sum_side(self, right, rows.targets, True, self.node, rows.weight)
+
+    def settled_score(self, lanes, k, rows):
+        return _score(self, self.node, lanes.left_weight[k], rows.weight)
 
     def is_by_gain(self):
         return False
@@ -210,13 +227,20 @@ def _add_up(samples, targets, start, end, sums):
 def _sum_left(self, samples, targets, n_left, node, weight):
     """Return the weight left of a cut, and write that of each class to `left`; from the shorter
     side: over samples[:n_left], or as the node's less the other samples, last one first."""
+    if n_left > samples.shape[0] - n_left:
+        return _sum_side(self, samples[n_left:], targets, True, node, weight)
+    return _sum_side(self, samples[:n_left], targets, False, node, weight)
+
+
+@kernel
+def _sum_side(self, samples, targets, is_right, node, weight):
+    """Do what `_sum_left` does, from all samples on one side of the cut."""
     n, left = samples.shape[0], self.left
-    from_right = n_left > n - n_left
-    first, step = (n - 1, -1) if from_right else (0, 1)
-    sign, left_weight = np.float64(step), weight if from_right else 0.0
+    first, step = (n - 1, -1) if is_right else (0, 1)
+    sign, left_weight = np.float64(step), weight if is_right else 0.0
     for c in range(left.shape[0]):
-        left[c] = node[c] if from_right else 0.0
-    for k in range(min(n_left, n - n_left)):
+        left[c] = node[c] if is_right else 0.0
+    for k in range(n):
         row = np.uint32(samples[first + k * step])
         here = sign * weight_at(targets, row)
         left_weight += here

@@ -19,6 +19,8 @@ from cart.fast_paths.regression.best_cut import searching
 from cart.fast_paths.regression.class_weights import ClassWeightsCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    add_row_of_one,
+    any_may_score,
     copy_weight_and_y,
     in_any_order,
     mean_score,
@@ -72,6 +74,7 @@ class SquaredErrorCuts(NamedTuple):
     sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
     copy_row, score_divided = copy_weight_and_y, score_divided_of_one
     is_free_of_order = in_any_order
+    add_row_to_lane, may_score = add_row_of_one, any_may_score
 
     def rest_of(self, weight, y):
         return weight * y * y
@@ -166,17 +169,18 @@ def _highest_by_poisson(left_weight, left_sum, left_rest, weight, total, least):
     The bound is log(1 + x) <= x (6 + x) / (6 + 4 x), which is off by x**4 / 36 near 0: the
     difference has the derivative 4 x**3 / ((1 + x) (6 + 4 x)**2). The constant is in `least`.
     """
+
+    def gain_at_most(sum_here, expected):
+        above = (sum_here - expected) * (expected * 5.0 + sum_here)
+        return sum_here * above / ((sum_here * 4.0 + expected * 2.0) * expected)
+
     mean = total / weight
     expected, right_expected = left_weight * mean, (weight - left_weight) * mean
-    gain = _gain_at_most(left_sum, expected) + _gain_at_most(total - left_sum, right_expected)
+    gain = gain_at_most(left_sum, expected) + gain_at_most(total - left_sum, right_expected)
     return gain * ((1.0 + 1e-9) / _LN2) + least
 
 
-def _gain_at_most(sum_here, expected):
-    above = (sum_here - expected) * (expected * 5.0 + sum_here)
-    return sum_here * above / ((sum_here * 4.0 + expected * 2.0) * expected)
-
-
+_most_by_poisson = inline_kernel(_highest_by_poisson)
 _search_poisson = searching(_highest_by_poisson, is_settled=False)
 
 
@@ -233,6 +237,10 @@ class PoissonCuts(NamedTuple):
 
     def search_lanes(self, lanes, width, rows, table):
         _search_poisson(lanes, width, rows, table)
+
+    def may_score(self, lanes, k, rows, bar):
+        left = lanes.left_weight[k], lanes.left_sum[k], 0.0
+        return _most_by_poisson(*left, rows.weight, rows.total, rows.rest) >= bar
 
     def score_left(self, left, node):
         left_sum, right_sum = left[1], node[1] - left[1]

@@ -78,6 +78,16 @@ def sum_lane_from_right(criterion, lanes, k, i, rows):
 
 
 @dispatch
+def add_row_to_lane(criterion, lanes, k, row, rows):
+    """Add a row to the sums of lane k, those left of its current cut."""
+
+
+@dispatch
+def may_score(criterion, lanes, k, rows, bar):
+    """May the current cut of lane k score more than this?"""
+
+
+@dispatch
 def score_left(criterion, left, node):
     """The score of a cut as scikit-learn calculates it, from the sums (weight, total, rest) on its
     left and those of the node."""
@@ -187,6 +197,17 @@ def slack_of(n, y_max):
 def settled_score_of_one(self, lanes, k, rows):
     left = lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k]
     return score_left(self, left, (rows.weight, rows.total, rows.rest))
+
+
+def add_row_of_one(self, lanes, k, row, rows):
+    weight, y = weight_at(rows.targets, row), y_at(rows.targets, row)
+    lanes.left_weight[k] += weight
+    lanes.left_sum[k] += weight * y
+    lanes.left_rest[k] += rest_of(self, weight, y)
+
+
+def any_may_score(self, lanes, k, rows, bar):
+    return True
 
 
 def sum_lane_of_one(self, lanes, k, i, rows):

@@ -24,7 +24,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.best_cut import is_cut_after
-from cart.fast_paths.regression.cut_score import WEIGHT, weight_at, write_target, y_at
+from cart.fast_paths.regression.cut_score import (
+    WEIGHT,
+    any_may_score,
+    weight_at,
+    write_target,
+    y_at,
+)
 from cart.fast_paths.regression.node_sums import REST, TOTAL, Halves
 from cart.fast_paths.regression.sorted_rows import row_at
 from cart.jit.decorators import inline_kernel, kernel
@@ -159,6 +165,11 @@ class AbsoluteErrorCuts(NamedTuple):
             place = _search_feature(self, lanes.first[k], lanes.column[k], rows, table)
             if place >= 0:
                 lanes.best[k], lanes.place[k] = self.best[1], place
+
+    may_score = any_may_score
+
+    def add_row_to_lane(self, lanes, k, row, rows):
+        pass
 
     def sum_lane_from_right(self, lanes, k, i, rows):
         pass

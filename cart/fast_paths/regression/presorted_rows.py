@@ -6,13 +6,13 @@ second:
     depth 0   feature 0 [ 3l 5r 8l 9r ]    feature 1 [ 1r 2l 6r 7l ]     l, r: the row goes left,
     depth 1   feature 0 [ 3l 8l | 5r 9r ]  feature 1 [ 2l 7l | 1r 6r ]         or right
 
-Of indicators and counts most values are equal. Where a large node is searched by gains, whose sums
-may be taken in any order, the rows with the most frequent value of such a column are not listed:
+Of indicators and counts most values are equal. The rows with the most frequent value of such a
+column are not listed, except in small nodes:
 
     all rows   [ 4 8 | 1 2 3 5 6 9 | 7 ]     below, at and above the most frequent value
     listed     [ 4 8 7 . . . . . 3 ]         the last item is how many are listed, if not all are
 
-To list all of them again, where sums depend on the order, the node's rows are kept in the order of
+To list all of them again, where they are needed in order, the node's rows are kept in the order of
 the table, too.
 """
 
@@ -24,6 +24,7 @@ from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.node_sums import divide_in_order
 from cart.fast_paths.regression.small_nodes.node import (
     MISSING_RANK,
+    SMALL_NODE_MAX,
     enter_small_node,
     restore_rows,
 )
@@ -33,19 +34,22 @@ from cart.fast_paths.regression.sorted_rows import (
     PADDING,
     code_at,
     divide_feature,
+    list_all,
+    list_rows,
+    n_listed_of,
+    note_listed,
     row_at,
     unlisted_code,
 )
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
 from cart.primitives.sort_keys import CODE_SHIFT
 from cart.splitting.criteria import SquaredError
-from cart.table.frequent_codes import share_of_others
 from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 
 _MARK = np.uint32(1 << 31)
-# Nodes of fewer rows list them all. They are not searched by gains, and small nodes are among them.
-_LISTED_MIN = 128
+# Nodes of fewer rows list them all, as do most small nodes.
+_LISTED_MIN = SMALL_NODE_MAX // 2 + 1
 _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows' own order
 
 # The most values of a table to be presorted by squared error, which takes 0.7 GB in each thread,
@@ -53,9 +57,6 @@ _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
 # Where rows are few and columns many, sorting on demand pays for more of the tables.
 _FEW_ROWS, _MANY_COLUMNS = 2048, 64
-# Where few rows are listed, presorting pays for more: from this share of the features on, if at
-# most this share of the cells hold another value than the most frequent one of their column.
-_LISTED_SHARE, _OTHERS_MAX = 1 / 10, 1 / 4
 
 
 def presorting_pays(table, plan, share):
@@ -75,9 +76,6 @@ def presorting_pays(table, plan, share):
     if is_plain and n_rows <= _FEW_ROWS and n_columns >= _MANY_COLUMNS:
         is_served = is_usual and SmallNodeOnDemand.serves(table, looked_at)
         share, most = (2 / 5, 2**22) if is_served else (share, 2**20)
-    elif is_plain and is_usual and n_rows > _FEW_ROWS and looked_at < share * n_features:
-        may_pay = looked_at >= _LISTED_SHARE * n_features
-        share = _LISTED_SHARE if may_pay and share_of_others(table) <= _OTHERS_MAX else share
     return looked_at >= share * n_features and table.codes.size <= most
 
 
@@ -131,18 +129,17 @@ class PresortedRows(NamedTuple):
                 at = _write_in_bag(sorted_rows[:first], np.uint32(0), entries, is_in_bag)
                 after = code + np.uint32(1)
                 at += _write_in_bag(sorted_rows[end:], after, entries[at:], is_in_bag)
-                _note_listed(entries, at, n)
+                note_listed(entries, at, n)
 
     def expect_feature(self, table, column, node):
         pass
 
     def load_feature(self, table, column, place, node):
         first = first_of(self, column, node.start, node.depth)
-        n_listed, code = node.n, unlisted_code(self, column, node.n)
-        if code != MISSING:
-            n_listed = n_listed_at(self.entries, first, node.n)
-            if n_listed == 0:
-                return first, code, code
+        code = unlisted_code(self, column, node.n)
+        n_listed = n_listed_of(self.entries, first, node.n, code)
+        if n_listed == 0:
+            return first, code, code
         lowest, highest = code_at(self.entries, first), code_at(self.entries, first + n_listed - 1)
         if n_listed < node.n:
             lowest, highest = min(lowest, code), max(highest, code)
@@ -151,14 +148,14 @@ class PresortedRows(NamedTuple):
     def unlisted_code(self, column, n):
         return self.unlisted[column] if n >= _LISTED_MIN else MISSING
 
-    def list_all(self, column, first, node):
-        if unlisted_code(self, column, node.n) == MISSING:
-            return first
-        n_listed = n_listed_at(self.entries, first, node.n)
+    def list_all(self, table, column, first, node):
+        code = unlisted_code(self, column, node.n)
+        n_listed = n_listed_of(self.entries, first, node.n, code)
         if n_listed == node.n:
             return first
         to = first_of(self, column, node.start, node.depth + 1)
-        _list_rows(self, column, self.rows[node.start : node.end], n_listed, first, to)
+        rows = self.rows[node.start : node.end]
+        list_rows(self.entries, self.codes[column], code, rows, n_listed, first, to)
         return to
 
     def room_for(self, column, place, node):
@@ -166,10 +163,10 @@ class PresortedRows(NamedTuple):
 
     def mark_left(self, table, cut, node, is_left):
         column, n_left = table.columns[cut.feature], np.int64(0)
-        first, n_listed = first_of(self, column, node.start, node.depth), node.n
+        first = first_of(self, column, node.start, node.depth)
         code = unlisted_code(self, column, node.n)
-        if code != MISSING:
-            n_listed = n_listed_at(self.entries, first, node.n)
+        n_listed = n_listed_of(self.entries, first, node.n, code)
+        if n_listed < node.n:
             goes_left = code <= cut.left_code
             for i in range(node.start, node.end):
                 is_left[self.rows[i]] = goes_left
@@ -191,9 +188,8 @@ class PresortedRows(NamedTuple):
 
     def divide_feature(self, column, start, n, depth, n_left, is_left):
         first, to = first_of(self, column, start, depth), first_of(self, column, start, depth + 1)
-        n_listed, is_whole = n, unlisted_code(self, column, n) == MISSING
-        if not is_whole:
-            n_listed = n_listed_at(self.entries, first, n)
+        code = unlisted_code(self, column, n)
+        n_listed = n_listed_of(self.entries, first, n, code)
         entries, divided = self.entries[first : first + n_listed], self.entries[to : to + n]
         left = np.int64(0)
         right = n_left
@@ -202,7 +198,7 @@ class PresortedRows(NamedTuple):
             divided[left if goes_left else right] = entries[i]
             left += goes_left
             right += 1 - goes_left
-        if not is_whole:
+        if code != MISSING:
             _end_list(self, column, start, n_left, to, left)
             _end_list(self, column, start + n_left, n - n_left, to + n_left, right - n_left)
 
@@ -221,6 +217,7 @@ class PresortedRows(NamedTuple):
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
             first = first_of(self, column, start, node.depth)
+            first = list_all(self, table, column, first, node)
             entries = self.entries[first : first + n]
             before, tie_span = code_at(entries, 0), table.tie_span[column]
             rank = np.int64(0)
@@ -245,44 +242,13 @@ def first_of(presorted, column, start, depth):
 
 
 @inline_kernel
-def n_listed_at(entries, first, n):
-    """How many rows of a node of n rows are listed, in a column whose rows need not be."""
-    last = first + n - 1
-    return np.int64(row_at(entries, last)) if code_at(entries, last) == MISSING else np.int64(n)
-
-
-@inline_kernel
-def _note_listed(entries, n_listed, n):
-    """Write how many of the n rows are listed, behind them."""
-    if n_listed < n:
-        entries[n - 1] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(n_listed)
-
-
-@inline_kernel
 def _end_list(presorted, column, start, n, first, n_listed):
     """End the list of a child, which begins at `first`; small nodes list all rows."""
     if n >= _LISTED_MIN:
-        _note_listed(presorted.entries[first:], n_listed, n)
+        note_listed(presorted.entries[first:], n_listed, n)
     elif n > 1:
-        _list_rows(presorted, column, presorted.rows[start : start + n], n_listed, first, first)
-
-
-@kernel
-def _list_rows(presorted, column, rows, n_listed, first, to):
-    """Write entries of all the `rows` of a node, whose list begins at `first`, from `to` on."""
-    entries, codes, code = presorted.entries, presorted.codes[column], presorted.unlisted[column]
-    n_below, behind = n_listed, to + rows.shape[0]
-    while n_below > 0 and code_at(entries, first + n_below - 1) > code:
-        n_below -= 1
-        behind -= 1
-        entries[behind] = entries[first + n_below]
-    for i in range(n_below):
-        entries[to + i] = entries[first + i]
-    at, kept = to + n_below, entries[behind]  # no branch: which rows are listed is unpredictable
-    for i in range(rows.shape[0]):
-        entries[at] = np.uint64(code) << CODE_SHIFT | np.uint64(rows[i])
-        at += codes[rows[i]] == code
-    entries[behind] = kept
+        rows, code = presorted.rows[start : start + n], presorted.unlisted[column]
+        list_rows(presorted.entries, presorted.codes[column], code, rows, n_listed, first, first)
 
 
 @kernel

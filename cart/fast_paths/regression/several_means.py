@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.best_cut import searching
-from cart.fast_paths.regression.cut_score import WEIGHT
+from cart.fast_paths.regression.cut_score import WEIGHT, any_may_score
 from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, Halves
 from cart.jit.decorators import inline_kernel, kernel
 
@@ -86,6 +86,16 @@ class SeveralMeansCuts(NamedTuple):
         for k in range(MOST):
             lanes.totals[k] = self.totals[k]
         _search(lanes, width, rows, table)
+
+    may_score = any_may_score
+
+    def add_row_to_lane(self, lanes, k, row, rows):
+        at = PER_ROW * np.int64(row)
+        weight = rows.targets[at]
+        lanes.left_weight[k] += weight
+        lanes.left_sum[k] += weight * rows.targets[at + 1]
+        lanes.left_second[k] += weight * rows.targets[at + 2]
+        lanes.left_third[k] += weight * rows.targets[at + 3]
 
     def sum_lane_from_right(self, lanes, k, i, rows):
         first = lanes.first[k]

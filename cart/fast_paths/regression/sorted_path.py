@@ -26,7 +26,7 @@ from cart.fast_paths.base import (
     has_missing,
     may_be_split,
 )
-from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
+from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     begin_search,
@@ -50,6 +50,7 @@ from cart.fast_paths.regression.large_nodes.sharing import (
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
 from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
+from cart.fast_paths.regression.ordered_search import search_in_order
 from cart.fast_paths.regression.presorted_rows import PresortedRows, presorting_pays
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
@@ -57,7 +58,6 @@ from cart.fast_paths.regression.small_nodes.rows_on_demand import SmallNodeOnDem
 from cart.fast_paths.regression.sorted_rows import (
     RowsSortedOnDemand,
     begin_tree,
-    code_at,
     expect_feature,
     has_all_entries,
     is_presorted,
@@ -145,7 +145,7 @@ def _search(scratch, growth, table, node, limits):
             if lowest < highest:
                 if highest == MISSING:
                     turned = room_for(rows, column, n_drawn, node)
-                    last = _list_last(rows, last_column, last, node)
+                    last = _list_last(rows, table, last_column, last, node)
                     n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
                     ways = 2 if n_known > 1 else 1
                 if keeps_order(table):
@@ -153,7 +153,8 @@ def _search(scratch, growth, table, node, limits):
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
                 if scratch.has_missing:  # the next feature may overwrite its entries
-                    last = _take_order(scratch, node, _list_last(rows, last_column, last, node))
+                    last = _list_last(rows, table, last_column, last, node)
+                    last = _take_order(scratch, node, last)
             elif ways == 0:
                 drawing = mark_barred(draw, drawing, j)
             else:
@@ -172,19 +173,8 @@ def _search(scratch, growth, table, node, limits):
             left, right = screen.best[1], screen.best[2]
             best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
         else:
-            best = _search_in_order(scratch, drawn, n_drawn, node, searched, best, table)
-    return best, end_draw(draw, drawing), _list_last(rows, last_column, last, node)
-
-
-@inline_kernel
-def _search_in_order(scratch, drawn, n_drawn, node, searched, best, table):
-    """Search the first `n_drawn` of the drawn features, row by row; return the better Cut."""
-    for k in range(n_drawn):
-        drawn.first[k] = list_all(scratch.rows, drawn.column[k], drawn.first[k], node)
-    for k in range(0, n_drawn, N_LANES):
-        end = min(k + N_LANES, n_drawn)
-        best = _search_lanes(scratch.lanes, drawn, k, end, searched, best, table)
-    return best
+            best = search_in_order(scratch, drawn, n_drawn, node, searched, best, table)
+    return best, end_draw(draw, drawing), _list_last(rows, table, last_column, last, node)
 
 
 @inline_kernel
@@ -215,9 +205,9 @@ def _note_drawn(drawn, k, feature, column, first, missing, direction, unlisted):
 
 
 @inline_kernel
-def _list_last(rows, column, last, node):
+def _list_last(rows, table, column, last, node):
     """Do what `list_all` does, unless `last` is -1."""
-    return list_all(rows, column, last, node) if last >= 0 else last
+    return list_all(rows, table, column, last, node) if last >= 0 else last
 
 
 @inline_kernel
@@ -228,25 +218,6 @@ def _take_order(scratch, node, last):
         for i in range(node.n):
             scratch.samples[node.start + i] = row_at(scratch.rows.entries, last + i)
     return -1
-
-
-@inline_kernel
-def _search_lanes(lanes, drawn, begin, end, searched, best, table):
-    """Search the drawn features `begin` to `end` (excluded) side by side; return the better Cut."""
-    for k in range(begin, end):
-        lanes.column[k - begin] = drawn.column[k]
-        lanes.first[k - begin] = drawn.first[k]
-        lanes.direction[k - begin] = drawn.direction[k]
-    score, lane, i = choose_mean_cut(lanes, end - begin, searched, best.score, table)
-    if lane < 0:
-        return best
-    at = lanes.first[lane] + i
-    left, right = (
-        np.int64(code_at(searched.entries, at)),
-        np.int64(code_at(searched.entries, at + 1)),
-    )
-    k = begin + lane
-    return cut_between(table, drawn.feature[k], left, right, score, drawn.missing[k])
 
 
 @entry_kernel
@@ -485,7 +456,5 @@ class SortedPath(MeanPath):
 
     def _create_sorted(self, samples, targets):
         pays = self._presorting_pays(self._table, self._plan)
-        if not pays:
-            return RowsSortedOnDemand.create(self._table)
-        lists_all = self._plan.criterion is not SquaredError or self._plan.n_outputs > 1
-        return PresortedRows.create(self._table, lists_all)
+        kind = PresortedRows if pays else RowsSortedOnDemand
+        return kind.create(self._table, lists_all=self._plan.criterion is AbsoluteError)

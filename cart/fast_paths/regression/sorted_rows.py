@@ -25,11 +25,15 @@ from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.gather import expect, take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
+from cart.table.frequent_codes import codes_of_most
 from cart.table.ranking import MISSING
 from cart.table.table import keeps_order
 
 N_PLACES = 8  # features whose entries can be held in order at the same time
 _MARK = np.uint32(1 << 31)
+# On demand, a column's rows with its most frequent value are not listed if it looks as if at most
+# this share of its rows had another one.
+_OTHERS_MAX = 1 / 4
 PADDING = 16  # items behind each feature's entries, so that features do not share cache sets
 
 
@@ -72,7 +76,7 @@ def unlisted_code(rows, column, n):
 
 
 @dispatch
-def list_all(rows, column, first, node):
+def list_all(rows, table, column, first, node):
     """Where the entries of all the node's rows along a column begin, given where those that are
     listed do. They stay until the node is divided."""
 
@@ -123,6 +127,42 @@ def hand_to_small_node(rows, small, table, features, samples, targets, node):
     """
 
 
+# ------------------------------------------------------------------ rows that are not listed
+
+
+@inline_kernel
+def n_listed_of(entries, first, n, unlisted):
+    """How many rows of a node of n rows are listed, if the rows with the code `unlisted` need not
+    be (MISSING if all are)."""
+    last = first + n - 1
+    is_noted = unlisted != MISSING and code_at(entries, last) == MISSING
+    return np.int64(row_at(entries, last)) if is_noted else np.int64(n)
+
+
+@inline_kernel
+def note_listed(entries, n_listed, n):
+    """Write how many of the n rows are listed, behind them."""
+    if n_listed < n:
+        entries[n - 1] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(n_listed)
+
+
+@kernel
+def list_rows(entries, codes, code, rows, n_listed, first, to):
+    """Write entries of all the `rows` of a node, whose list begins at `first`, from `to` on."""
+    n_below, behind = n_listed, to + rows.shape[0]
+    while n_below > 0 and code_at(entries, first + n_below - 1) > code:
+        n_below -= 1
+        behind -= 1
+        entries[behind] = entries[first + n_below]
+    for i in range(n_below):
+        entries[to + i] = entries[first + i]
+    at, kept = to + n_below, entries[behind]  # no branch: which rows are listed is unpredictable
+    for i in range(rows.shape[0]):
+        entries[at] = np.uint64(code) << CODE_SHIFT | np.uint64(rows[i])
+        at += codes[rows[i]] == code
+    entries[behind] = kept
+
+
 # ----------------------------------------------------------------------- sorted on demand
 
 
@@ -139,15 +179,21 @@ class RowsSortedOnDemand(NamedTuple):
     keys: np.ndarray  # (n_rows + ROOM,) uint32: code above place, where 32 bits are enough
     spare_keys: np.ndarray  # (n_rows + ROOM,) uint32
     digits: np.ndarray  # (N_DIGITS,) int32
+    unlisted: np.ndarray  # (n_columns,) uint32: the code whose rows need not be listed, or MISSING
 
     @classmethod
-    def create(cls, table):
+    def create(cls, table, lists_all=True):
         n = table.codes.shape[1]
+        """Unless `lists_all`, rows with the value that most rows of a column seem to have are not
+        listed, where most rows of the node have it."""
+        unlisted = np.full(len(table.codes), MISSING, np.uint32)
+        if not lists_all:
+            unlisted = codes_of_most(table, _OTHERS_MAX)
         return cls(
             *(np.empty(n, np.uint32) for _ in range(3)),
             np.empty(N_PLACES * (n + PADDING), np.uint64), n + PADDING, np.empty(n, np.uint64),
             np.empty(N_COUNTS, np.int64), *(np.empty(n + ROOM, np.uint32) for _ in range(2)),
-            np.empty(N_DIGITS, np.int32),
+            np.empty(N_DIGITS, np.int32), unlisted,
         )  # fmt: skip
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
@@ -158,22 +204,31 @@ class RowsSortedOnDemand(NamedTuple):
         expect(table.codes[column], self.rows[node.start : node.end], np.uint32(0))
 
     def load_feature(self, table, column, place, node):
-        start, n = node.start, node.n
-        lowest = np.uint32(0xFFFFFFFF)
-        highest = np.uint32(0)
-        take(table.codes[column], self.rows[start : start + n], self.codes)
-        for i in range(n):
-            lowest = min(lowest, self.codes[i])
-            highest = max(highest, self.codes[i])
-        first = place * self.stride
-        if lowest < highest:
-            _sort_entries(self, self.entries[first : first + n], start, n, lowest, highest)
+        n, rows, codes = node.n, self.rows[node.start : node.end], self.codes
+        unlisted, first = self.unlisted[column], place * self.stride
+        entries = self.entries[first : first + n]
+        take(table.codes[column], rows, codes)
+        lowest, highest = _range_of(codes, n)
+        if lowest == highest:
+            return first, lowest, highest
+        low, high = lowest, highest
+        if unlisted != MISSING:
+            n_listed = _pack_others(self, rows, unlisted)
+            if 2 * n_listed < n:
+                rows, codes = self.spare_rows[:n_listed], self.keys
+                low, high = _range_of(codes, n_listed)
+                note_listed(entries, n_listed, n)
+        _sort_entries(self, entries, rows, codes, low, high)
         return first, lowest, highest
 
     def unlisted_code(self, column, n):
-        return MISSING
+        return self.unlisted[column]
 
-    def list_all(self, column, first, node):
+    def list_all(self, table, column, first, node):
+        rows, code = self.rows[node.start : node.end], self.unlisted[column]
+        n_listed = n_listed_of(self.entries, first, node.n, code)
+        if n_listed < node.n:
+            list_rows(self.entries, table.codes[column], code, rows, n_listed, first, first)
         return first
 
     def room_for(self, column, place, node):
@@ -215,24 +270,45 @@ class RowsSortedOnDemand(NamedTuple):
 
 
 @inline_kernel
-def _sort_entries(self, entries, start, n, lowest, highest):
-    """Sort the node's rows by their codes, which are in `self.codes`, into `entries`."""
-    top = highest - lowest
+def _range_of(codes, n):
+    """The lowest and the highest of the first n codes."""
+    lowest, highest = np.uint32(0xFFFFFFFF), np.uint32(0)
+    for i in range(n):
+        lowest, highest = min(lowest, codes[i]), max(highest, codes[i])
+    return lowest, highest
+
+
+@inline_kernel
+def _pack_others(self, rows, frequent):
+    """Write the rows with another code than the frequent one to `spare_rows`, and their codes to
+    `keys`; return how many there are."""
+    n = np.int64(0)
+    for i in range(rows.shape[0]):  # no branch: which rows are packed is unpredictable
+        code = self.codes[i]
+        self.keys[n], self.spare_rows[n] = code, rows[i]
+        n += code != frequent
+    return n
+
+
+@inline_kernel
+def _sort_entries(self, entries, rows, codes, lowest, highest):
+    """Sort rows by their codes, which may be in `self.keys`, into `entries`."""
+    n, top = rows.shape[0], highest - lowest
     place_bits = np.uint32(n_bits_of(np.uint32(n - 1)))
     if n_bits_of(top) + place_bits >= 32:
         for i in range(n):
-            row = np.uint64(self.rows[start + i])
-            entries[i] = np.uint64(self.codes[i]) << CODE_SHIFT | row
+            row = np.uint64(rows[i])
+            entries[i] = np.uint64(codes[i]) << CODE_SHIFT | row
         sort_by_radix(entries, n, n_bits_of(highest), self.counts, self.spare_entries)
         return
     keys = self.keys
     for i in range(n):
-        keys[i] = (self.codes[i] - lowest) << place_bits | np.uint32(i)
+        keys[i] = (codes[i] - lowest) << place_bits | np.uint32(i)
     if sort_short_keys(keys, n, place_bits, np.uint32(0), top, self.spare_keys, self.digits):
         keys = self.spare_keys
     mask = (np.uint32(1) << place_bits) - np.uint32(1)
     for i in range(n):
-        row = np.uint64(self.rows[start + np.int64(keys[i] & mask)])
+        row = np.uint64(rows[np.int64(keys[i] & mask)])
         code = np.uint64((keys[i] >> place_bits) + lowest)
         entries[i] = code << CODE_SHIFT | row
 

@@ -50,6 +50,9 @@ from cart.table.frequent_codes import is_mostly_equal
 from cart.table.table import Table
 
 CACHE_COPY_BYTES = (2**17, 2**15, 2**12)  # of a column, see `cart.fast_paths.cache_copies`
+# Sorted rows, of which those with a column's most frequent value are not listed, are faster if at
+# most this share of the cells hold another value; or this one, where nodes look at few features.
+_OTHERS_MAX, _OTHERS_MAX_OF_FEW = 1 / 4, 1 / 6
 _LARGEST = 1e50  # limit of targets and weights: products of their squares stay finite
 
 
@@ -160,9 +163,10 @@ class HistogramPath(MeanPath):
         is_narrow = cls._narrows or table.codes.dtype != np.uint32
         if not (super().fits(table, plan) and is_narrow and _n_codes(table) <= CODES_MAX):
             return False
-        looked_at, is_plain = plan.limits.max_features, type(table) is Table and not plan.is_binned
-        has_lists = is_plain and 4 * looked_at >= len(table.columns)  # of presorted rows
-        return not (has_lists and is_mostly_equal(table, looked_at))
+        has_lists = type(table) is Table and not plan.is_binned
+        is_few = 2 * plan.limits.max_features < len(table.columns)
+        others_max = _OTHERS_MAX_OF_FEW if is_few else _OTHERS_MAX
+        return not (has_lists and is_mostly_equal(table, others_max))
 
     @classmethod
     def takes_narrow(cls, codes, plan):

@@ -23,10 +23,8 @@ import numpy as np
 from cart.fast_paths.base import is_cut
 from cart.fast_paths.regression.best_cut import is_cut_after
 from cart.fast_paths.regression.cut_score import slack_of, weight_at, y_at
-from cart.fast_paths.regression.presorted_rows import n_listed_at
-from cart.fast_paths.regression.sorted_rows import code_at, row_at
+from cart.fast_paths.regression.sorted_rows import code_at, n_listed_of, row_at
 from cart.jit.decorators import inline_kernel
-from cart.table.ranking import MISSING
 
 _ROWS_MIN = 128
 _BLOCK = 8  # rows
@@ -67,9 +65,7 @@ def begin_screening(screen):
 @inline_kernel
 def screen_feature(screen, rows, drawn, k, slack, table):
     """Update the best two gains with the cuts of the k-th of the drawn features."""
-    n_listed = rows.n
-    if drawn.unlisted[k] != MISSING:
-        n_listed = n_listed_at(rows.entries, drawn.first[k], rows.n)
+    n_listed = n_listed_of(rows.entries, drawn.first[k], rows.n, drawn.unlisted[k])
     if n_listed < rows.n:
         _screen_listed(screen, rows, drawn, k, n_listed, table)
         return
