@@ -52,7 +52,7 @@ def search_in_order(scratch, drawn, n_drawn, node, searched, best, table):
         if not _are_most_listed(rows, drawn, k, node.n):
             bar = best.score if k > at else np.nextafter(best.score, -np.inf)
             _take_lane(lanes, 0, drawn, k)
-            score, left, right = _search_listed(lanes, searched, drawn.unlisted[k], bar, table)
+            score, left, right = search_listed(lanes, searched, drawn.unlisted[k], bar, table)
             if left >= 0:
                 best = cut_between(table, drawn.feature[k], left, right, score, drawn.missing[k])
                 at = k
@@ -86,7 +86,7 @@ def _search_lanes(lanes, n_lanes, drawn, searched, best, at, table):
 
 
 @kernel
-def _search_listed(lanes, rows, unlisted, score, table):
+def search_listed(lanes, rows, unlisted, score, table):
     """Find the best cut of the feature of the first lane, of whose rows fewer than half are listed.
 
     Parameters

@@ -16,6 +16,7 @@ from cart.fast_paths.regression.large_nodes.screening import (
     is_certain,
     screen_feature,
 )
+from cart.fast_paths.regression.ordered_search import search_listed
 from cart.fast_paths.regression.small_nodes import node as small_node
 from cart.fast_paths.regression.small_nodes.cut import (
     best_small_node_cut,
@@ -120,6 +121,50 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, gap, ba
     )  # fmt: skip
     assert found[:2] == best[:2]
     assert found[1] == -1 or found[2] == best[2]
+
+
+@entry_kernel
+def search_one_listed(lanes, entries, targets, n, first, weight, total, unlisted, score, table):
+    rows = SearchedRows(
+        SquaredErrorCuts(0), entries, targets, n, first, weight, total, 0.0, False, 0.0, ANY, 0.0
+    )
+    return search_listed(lanes, rows, unlisted, score, table)
+
+
+@examples(300)
+@given(
+    seed=seeds,
+    n=st.one_of(st.integers(3, 40), st.integers(100, 300)),
+    n_levels=st.sampled_from([2, 3, 10, 100_000]),
+    first=st.sampled_from([0, 0, 1, 5]),
+    gap=st.sampled_from([1.0, 4e-8]),
+    bar=st.sampled_from([-np.inf, 0.999, 1.0]),
+)
+def test_the_best_cut_to_the_bit_where_most_rows_are_not_listed(seed, n, n_levels, first, gap, bar):
+    """The value of most rows is the lowest, the highest or between others."""
+    rng = np.random.default_rng(seed)
+    values = (rng.integers(0, n_levels, n) * gap).astype(np.float32)
+    values[rng.permutation(n)[: n - rng.integers(1, (n + 1) // 2)]] = rng.choice(values)
+    assume(len(np.unique(values)) > 1)
+    table = encode(Columns(values[:, None]))
+    weight, y = rng.integers(1, 4, n).astype(float), rng.normal(1e3, 1.0, n)
+    totals = weight.sum(), sum((weight * y).tolist())
+    bar *= totals[1] ** 2 / totals[0]
+    codes = table.codes[0].astype(np.uint64)
+    rows, most = np.argsort(codes, kind="stable"), np.bincount(codes.astype(int)).argmax()
+    listed = rows[codes[rows] != most]
+    entries = np.empty(n, np.uint64)
+    entries[: len(listed)] = codes[listed] << np.uint64(32) | listed.astype(np.uint64)
+    entries[-1] = int(MISSING) << 32 | len(listed)
+    lanes, targets = Lanes.create(), np.column_stack((weight, y)).ravel()
+    score, left, right = search_one_listed(
+        lanes, entries, targets, n, first, *totals, most, bar, table
+    )
+    expected, place = best_mean_cut(values[rows], weight[rows], (weight * y)[rows], first, *totals)
+    if expected > bar:
+        assert (score, left, right) == (expected, codes[rows[place]], codes[rows[place + 1]])
+    else:
+        assert (score, left) == (bar, -1)
 
 
 def free_rows(entries, targets, n, weight, total):
