@@ -298,7 +298,13 @@ def _take_plain(estimator, X, converts):
         return X
     with np.errstate(over="ignore"):
         X = X.astype(precision, order="C" if converts else "K", copy=False)
-    return X if _is_finite(X) else None
+    return X if _is_finite(X) or _may_be_missing(estimator, X) else None
+
+
+def _may_be_missing(estimator, X):
+    """Whether the estimator takes an array that has missing values, but no infinite ones."""
+    takes_missing = missing_values_rule(estimator) == "allow-nan"
+    return takes_missing and not _refuses_missing(estimator) and not np.isinf(X).any()
 
 
 def _knows_categories(estimator):

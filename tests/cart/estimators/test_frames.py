@@ -24,6 +24,12 @@ def with_item(value):
     return table
 
 
+def with_both():
+    table = with_item(np.inf)
+    table.loc[9, "b"] = np.nan
+    return table
+
+
 FRAMES = {
     "doubles": frame(),
     "single precision": frame(a="f4", b="f4", c="f4"),
@@ -43,6 +49,10 @@ FRAMES = {
     "sparse": frame().astype(pd.SparseDtype(float, 0.0)),
     "missing": with_item(np.nan),
     "infinite": with_item(np.inf),
+    "missing and infinite": with_both(),
+    "missing, single precision": with_item(np.nan).astype("f4"),
+    "infinite, single precision": with_item(np.inf).astype("f4"),
+    "missing and infinite, single precision": with_both().astype("f4"),
     "too large": with_item(1e39),
     "complex": frame().astype(complex),
     "columns in another order": frame(VALUES[:, ::-1], NAMES[::-1]),
@@ -57,6 +67,8 @@ FRAMES = {
     "an array": VALUES,
     "an array of whole numbers": (10 * VALUES).astype(int),
     "an array of bools": VALUES > 0,
+    "an array with missing values": with_item(np.nan).to_numpy("f4"),
+    "an array with infinite values": with_both().to_numpy("f4"),
 }
 
 
