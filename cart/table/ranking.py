@@ -231,38 +231,49 @@ def _rank_values(values, bits, codes, levels, level_bits, keys, spare, counts):
 
 @kernel
 def _rank_near_whole_numbers(values, codes, levels, ranks):
-    """Rank whole numbers whose range is no longer than n, by a table, without sorting.
+    """Rank whole numbers whose range is shorter than n, by a table, without sorting.
 
-    Returns how many are distinct; 0 if the values are not such.
+    Missing values have the last place of the table. Returns how many numbers are distinct; 0 if the
+    values are not such.
     """
     n = values.shape[0]
     for i in range(min(n, _TRIED)):
-        if values[i] != np.floor(values[i]):  # nan too
+        if values[i] != np.floor(values[i]) and not np.isnan(values[i]):
             return 0
     lowest = np.inf
     highest = -np.inf
-    is_whole = True
+    is_whole, some_missing = True, False
     for i in range(n):
         value = np.float64(values[i])
-        is_whole &= value == np.floor(value)
-        lowest = min(lowest, value)
-        highest = max(highest, value)
-    if not (is_whole and 0.0 <= highest - lowest < n):
+        is_missing = np.isnan(value)
+        is_whole &= is_missing | (value == np.floor(value))
+        some_missing |= is_missing
+        lowest = value if value < lowest else lowest  # never nan
+        highest = value if value > highest else highest
+    if not (is_whole and 0.0 <= highest - lowest < n - some_missing):
         return 0
     n_places = np.int64(highest - lowest) + 1
     for place in range(n_places):
         ranks[place] = 0
     for i in range(n):
-        ranks[np.int64(values[i] - lowest)] = 1
+        ranks[_place_of(values[i], lowest, n_places - 1 + some_missing)] = 1
     n_levels = 0
     for place in range(n_places):
         if ranks[place] > 0:
             ranks[place] = n_levels
             levels[n_levels] = lowest + place
             n_levels += 1
+    if some_missing:
+        ranks[n_places] = MISSING
     for i in range(n):
-        codes[i] = ranks[np.int64(values[i] - lowest)]
+        codes[i] = ranks[_place_of(values[i], lowest, n_places - 1 + some_missing)]
     return n_levels
+
+
+@inline_kernel
+def _place_of(value, lowest, last):
+    """Where the table of ranks has a whole number, or a missing value, which is the last."""
+    return last if np.isnan(value) else np.int64(value - lowest)
 
 
 @kernel

@@ -28,6 +28,12 @@ COLUMNS = {
     "whole numbers far apart": lambda rng, n: 1000.0 * rng.integers(-5, n, n),
     "all whole but the last": lambda rng, n: np.append(rng.integers(0, 9, n - 1), 0.5),
     "all whole, the last missing": lambda rng, n: np.append(rng.integers(0, 9, n - 1), np.nan),
+    "whole, some missing": lambda rng, n: np.where(
+        rng.random(n) < 0.3, np.nan, rng.integers(-n // 3, n // 3, n)
+    ),
+    "whole, the longest range": lambda rng, n: np.append(rng.permutation(n - 1), np.nan),
+    "whole, one longer": lambda rng, n: np.where(np.arange(n) == 1, np.nan, np.arange(n)),
+    "zeros of both signs, some missing": lambda rng, n: rng.choice([0.0, -0.0, np.nan], n),
     "whole, one infinite": lambda rng, n: np.append(rng.integers(0, 9, n - 1), np.inf),
     "special": lambda rng, n: rng.choice(SPECIAL, n),
 }
