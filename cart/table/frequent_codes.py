@@ -6,6 +6,7 @@ These are to choose how trees are grown. What they are grown to does not depend 
 import numpy as np
 
 from cart.table.ranking import MISSING
+from cart.table.table import has_missing
 
 _ROWS_SEEN = 64
 _CELLS_MIN = 1 << 14  # of a table that counts as mostly equal
@@ -32,7 +33,7 @@ def is_mostly_equal(table, others_max, read_fast=0):
     """Whether at most this share of the cells seem to hold another value than the most frequent one
     of their column, in a table of some size. Columns with at most `read_fast` codes are read fast,
     so that their cells count more."""
-    if table.codes.size < _CELLS_MIN:
+    if table.codes.size < _CELLS_MIN or np.mean(_least_shares_of_others(table)) > others_max:
         return False
     times = np.where(np.diff(table.level_start) <= read_fast, _TIMES_IF_READ_FAST, 1.0)
     return bool(np.mean(_shares_of_others(table) * times) <= others_max)
@@ -52,11 +53,23 @@ def codes_of_most(table, others_max):
     ndarray of shape (n_columns,), of the dtype of the codes
         MISSING for all other columns.
     """
-    codes, are_few = frequent_codes(table), _shares_of_others(table) <= others_max
-    for column in np.flatnonzero(are_few):
-        are_few[column] = table.codes[column].max() != MISSING
-    codes[~are_few] = MISSING
+    codes = np.full(len(table.codes), MISSING, table.codes.dtype)
+    columns = np.flatnonzero(_least_shares_of_others(table) <= others_max)
+    seen = _some_rows(table)[columns]
+    most = np.sort(seen, axis=1)[:, seen.shape[1] // 2]
+    are_most = np.mean(seen != most[:, np.newaxis], axis=1) <= others_max
+    codes[columns[are_most]] = most[are_most]
+    if has_missing(table):
+        for column in columns[are_most]:
+            if table.codes[column].max() == MISSING:
+                codes[column] = MISSING
     return codes
+
+
+def _least_shares_of_others(table):
+    """The least share of each column's cells that can hold another code than the frequent one: each
+    of the other values is in a row of its own."""
+    return (np.diff(table.level_start) - 1) / table.codes.shape[1]
 
 
 def _shares_of_others(table):
