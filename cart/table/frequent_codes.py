@@ -25,18 +25,33 @@ def frequent_codes(table):
     -------
     ndarray of shape (n_columns,), of the dtype of the codes
     """
-    codes = _some_rows(table)
-    return np.sort(codes, axis=1)[:, codes.shape[1] // 2]
+    return _most_of(_some_rows(table))[0]
 
 
-def is_mostly_equal(table, others_max, read_fast=0):
-    """Whether at most this share of the cells seem to hold another value than the most frequent one
-    of their column, in a table of some size. Columns with at most `read_fast` codes are read fast,
-    so that their cells count more."""
-    if table.codes.size < _CELLS_MIN or np.mean(_least_shares_of_others(table)) > others_max:
+def is_mostly_equal(table, looked_at, others_max, read_fast=0):
+    """Whether few cells seem to hold another value than the most frequent one of their column, in a
+    table of some size.
+
+    Parameters
+    ----------
+    table : Table
+    looked_at : int
+        How many features nodes look at.
+    others_max : tuple of two floats
+        The most such cells, as a share of all: where nodes look at half of the features or more,
+        and where they look at fewer.
+    read_fast : int, default=0
+        Columns with at most so many codes are read fast, so that their cells count more.
+
+    Returns
+    -------
+    bool
+    """
+    most = others_max[2 * looked_at < len(table.columns)]
+    if table.codes.size < _CELLS_MIN or np.mean(_least_shares_of_others(table)) > most:
         return False
     times = np.where(np.diff(table.level_start) <= read_fast, _TIMES_IF_READ_FAST, 1.0)
-    return bool(np.mean(_shares_of_others(table) * times) <= others_max)
+    return bool(np.mean(_most_of(_some_rows(table))[1] * times) <= most)
 
 
 def codes_of_most(table, others_max):
@@ -50,14 +65,13 @@ def codes_of_most(table, others_max):
 
     Returns
     -------
-    ndarray of shape (n_columns,), of the dtype of the codes
+    ndarray of shape (n_columns,), uint32
         MISSING for all other columns.
     """
-    codes = np.full(len(table.codes), MISSING, table.codes.dtype)
+    codes = np.full(len(table.codes), MISSING)
     columns = np.flatnonzero(_least_shares_of_others(table) <= others_max)
-    seen = _some_rows(table)[columns]
-    most = np.sort(seen, axis=1)[:, seen.shape[1] // 2]
-    are_most = np.mean(seen != most[:, np.newaxis], axis=1) <= others_max
+    most, shares = _most_of(_some_rows(table)[columns])
+    are_most = shares <= others_max
     codes[columns[are_most]] = most[are_most]
     if has_missing(table):
         for column in columns[are_most]:
@@ -72,11 +86,11 @@ def _least_shares_of_others(table):
     return (np.diff(table.level_start) - 1) / table.codes.shape[1]
 
 
-def _shares_of_others(table):
-    """The share of each column's cells that hold another code than the frequent one, or none."""
-    codes = _some_rows(table)
-    is_other = (codes != frequent_codes(table)[:, np.newaxis]) | (codes == MISSING)
-    return np.mean(is_other, axis=1)
+def _most_of(codes):
+    """The median code of each column, and the share of the cells that hold another one, or none."""
+    most = np.sort(codes, axis=1)[:, codes.shape[1] // 2]
+    is_other = (codes != most[:, np.newaxis]) | (codes == MISSING)
+    return most, np.mean(is_other, axis=1)
 
 
 def _some_rows(table):

@@ -35,8 +35,8 @@ from cart.table.table import Table, same_value
 
 _CELLS_MAX = 1 << 26  # of a dense table that is grown on like a sparse one, in each thread
 # It is where at most this share of the cells hold another value than the most frequent one of their
-# column; or this one, where nodes look at few of the features.
-_OTHERS_MAX, _OTHERS_MAX_OF_FEW = 1 / 8, 1 / 18
+# column; the second where nodes look at less than half of the features.
+_OTHERS_MAX = 1 / 8, 1 / 18
 
 
 @like(BestCuts)
@@ -299,8 +299,7 @@ class MostlyEqualCountsPath(SparseClassCountsPath):
     def fits(cls, table, plan):
         if not super().fits(table, plan) or table.codes.size > _CELLS_MAX:
             return False
-        is_few = 2 * plan.limits.max_features < len(table.columns)
-        return is_mostly_equal(table, _OTHERS_MAX_OF_FEW if is_few else _OTHERS_MAX, FEW_CODES)
+        return is_mostly_equal(table, plan.limits.max_features, _OTHERS_MAX, FEW_CODES)
 
     def _create_scratch(self):
         self._table = SparseTable.of(self._table, frequent_codes(self._table))

@@ -133,13 +133,14 @@ def search_listed(lanes, rows, unlisted, score, table):
 
 
 @inline_kernel
-def _code_from(entries, at, most):
-    """The code of an entry, or `most` if that is lower or there is no entry."""
-    return min(np.int64(code_at(entries, at)), np.int64(most)) if at < entries.shape[0] else most
+def _code_from(entries, at, limit):
+    """The code of an entry, or the limit if that is lower or there is no entry."""
+    return min(np.int64(code_at(entries, at)), np.int64(limit)) if at < entries.shape[0] else limit
 
 
 @inline_kernel
 def _with_n(rows, n):
+    """The same SearchedRows with another number of entries."""
     return SearchedRows(
         rows.criterion, rows.entries, rows.targets, n, rows.n_beside, rows.weight, rows.total,
         rows.rest, rows.is_bound, rows.min_weight, rows.bounds, rows.y_max,

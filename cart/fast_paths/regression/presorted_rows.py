@@ -7,7 +7,7 @@ second:
     depth 1   feature 0 [ 3l 8l | 5r 9r ]  feature 1 [ 2l 7l | 1r 6r ]         or right
 
 Of indicators and counts most values are equal. The rows with the most frequent value of such a
-column are not listed, except in small nodes:
+column are not listed, except in nodes of few rows:
 
     all rows   [ 4 8 | 1 2 3 5 6 9 | 7 ]     below, at and above the most frequent value
     listed     [ 4 8 7 . . . . . 3 ]         the last item is how many are listed, if not all are
@@ -48,7 +48,7 @@ from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 
 _MARK = np.uint32(1 << 31)
-# Nodes of fewer rows list them all, as do most small nodes.
+# Nodes of fewer rows list them all. Most small nodes, which rank all their rows, are among them.
 _LISTED_MIN = SMALL_NODE_MAX // 2 + 1
 _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows' own order
 

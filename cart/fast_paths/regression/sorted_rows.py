@@ -30,7 +30,6 @@ from cart.table.ranking import MISSING
 from cart.table.table import keeps_order
 
 N_PLACES = 8  # features whose entries can be held in order at the same time
-_MARK = np.uint32(1 << 31)
 # On demand, a column's rows with its most frequent value are not listed if it looks as if at most
 # this share of its rows had another one.
 _OTHERS_MAX = 1 / 4
@@ -183,9 +182,9 @@ class RowsSortedOnDemand(NamedTuple):
 
     @classmethod
     def create(cls, table, lists_all=True):
-        n = table.codes.shape[1]
         """Unless `lists_all`, rows with the value that most rows of a column seem to have are not
         listed, where most rows of the node have it."""
+        n = table.codes.shape[1]
         unlisted = np.full(len(table.codes), MISSING, np.uint32)
         if not lists_all:
             unlisted = codes_of_most(table, _OTHERS_MAX)

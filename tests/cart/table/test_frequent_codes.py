@@ -46,5 +46,7 @@ def test_mostly_equal_tables(share, n_distinct):
     X = np.where(rng.random((N, 40)) < share, rng.integers(1, n_distinct, (N, 40)), 0)
     table = encode(Columns(X.astype(np.float32)))
     for most in (0.1, 0.4):
-        assert is_mostly_equal(table, most) == (share < most)
-    assert not is_mostly_equal(encode(Columns(X[:, :2].astype(np.float32))), 0.4)  # too small
+        assert is_mostly_equal(table, 20, (most, 0.0)) == (share < most)
+        assert is_mostly_equal(table, 19, (1.0, most)) == (share < most)
+    few = encode(Columns(X[:, :2].astype(np.float32)))
+    assert not is_mostly_equal(few, 2, (0.9, 0.9))  # too small

@@ -51,8 +51,9 @@ from cart.table.table import Table
 
 CACHE_COPY_BYTES = (2**17, 2**15, 2**12)  # of a column, see `cart.fast_paths.cache_copies`
 # Sorted rows, of which those with a column's most frequent value are not listed, are faster if at
-# most this share of the cells hold another value; or this one, where nodes look at few features.
-_OTHERS_MAX, _OTHERS_MAX_OF_FEW = 1 / 4, 1 / 6
+# most this share of the cells hold another value; the second where nodes look at less than half of
+# the features.
+_OTHERS_MAX = 1 / 4, 1 / 6
 _LARGEST = 1e50  # limit of targets and weights: products of their squares stay finite
 
 
@@ -164,9 +165,7 @@ class HistogramPath(MeanPath):
         if not (super().fits(table, plan) and is_narrow and _n_codes(table) <= CODES_MAX):
             return False
         has_lists = type(table) is Table and not plan.is_binned
-        is_few = 2 * plan.limits.max_features < len(table.columns)
-        others_max = _OTHERS_MAX_OF_FEW if is_few else _OTHERS_MAX
-        return not (has_lists and is_mostly_equal(table, others_max))
+        return not (has_lists and is_mostly_equal(table, plan.limits.max_features, _OTHERS_MAX))
 
     @classmethod
     def takes_narrow(cls, codes, plan):
