@@ -11,7 +11,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
-from cart.files import storable, with_state
+from cart.files import storable
 from cart.table.precision import as_plain_table
 
 # The code of a category that does not occur in the training table.
@@ -25,10 +25,12 @@ class CategoryEncoder:
     ----------
     mask : ndarray of shape (n_features,), bool
         Which columns hold categories.
+    learned : sequence of ndarray
+        The categories of each of these columns, in order; nan is the last if values were missing.
     """
 
-    def __init__(self, mask):
-        self.mask = mask
+    def __init__(self, mask, learned=()):
+        self.mask, self._learned = mask, learned
 
     @property
     def n_categories(self):
@@ -44,16 +46,13 @@ class CategoryEncoder:
         return [next(categories) if is_categorical else None for is_categorical in self.mask]
 
     def _without_missing(self):
-        categories = getattr(self._encoder, "categories_", [])
-        return [c[c == c] for c in categories]  # nan is not equal to itself
+        return [c[c == c] for c in self._learned]  # nan is not equal to itself
 
     def fit(self, X):
         """Learn the categories of X, and return X encoded as `transform` does."""
-        self._encoder = _unfitted()
-        values, places = self._categorical_part(X)
-        if self.mask.any():
-            self._encoder.fit(values if places is None else _side_by_side(values))
-        return self._as_numbers(X, values, places)
+        columns = self._factorize(X)
+        self._learned = [_sorted(values) for values, _ in columns]
+        return self._as_numbers(X, columns)
 
     def transform(self, X, keeps_missing=False):
         """Encode X as numbers: codes of categories, UNSEEN for those not in the training table.
@@ -70,21 +69,13 @@ class CategoryEncoder:
         ndarray of shape (n_samples, n_features), float64
             nan where a value is missing.
         """
-        return self._as_numbers(X, *self._categorical_part(X), keeps_missing)
+        return self._as_numbers(X, self._factorize(X), keeps_missing)
 
-    def _as_numbers(self, X, values, places, keeps_missing=False):
+    def _as_numbers(self, X, columns, keeps_missing=False):
         out = np.empty((_num_samples(X), len(self.mask)))
-        if places is not None:
-            for j, column in enumerate(np.flatnonzero(self.mask)):
-                codes = _codes_of(values[j], self._encoder.categories_[j], keeps_missing)
-                out[:, column] = codes[places[j]]
-        elif self.mask.any():
-            is_of_frame = self._encoder.categories_[0].dtype == object
-            out[:, self.mask] = self._encoder.transform(
-                values.astype(object) if is_of_frame else values
-            )
-            if keeps_missing:
-                out[:, self.mask] = np.where(values != values, np.nan, out[:, self.mask])
+        of_column = zip(np.flatnonzero(self.mask), columns, self._learned, strict=True)
+        for j, (values, places), categories in of_column:
+            out[:, j] = _codes_of(values, categories, keeps_missing)[places]
         if not self.mask.all():
             numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
             out[:, ~self.mask] = check_array(
@@ -92,36 +83,48 @@ class CategoryEncoder:
             )
         return out
 
-    def _categorical_part(self, X):
-        """Return the categorical columns as (values, None), or factorized as (distinct, places).
+    def _factorize(self, X):
+        """Return values of each categorical column, and the positions of its rows among them.
 
-        A pandas DataFrame is factorized: a list of each column's distinct values, and a list of
-        the positions of its rows' values among them.
+        Values that can be compared as numbers or text are distinct, those of other arrays are the
+        rows'. Missing values are nan.
         """
+        if not self.mask.any():
+            return []
         part = _safe_indexing(X, np.flatnonzero(self.mask), axis=1)
         if hasattr(part, "iloc") and part.size > 0:
             found = [part.iloc[:, j].factorize() for j in range(part.shape[1])]
             # factorize gives missing values the place -1, so nan is appended as the last value.
-            values = [[*distinct.astype(object), np.nan][: None if places.min() < 0 else -1]
-                      for places, distinct in found]  # fmt: skip
-            return values, [places for places, _ in found]
+            return [
+                ([*distinct.astype(object), np.nan][: None if places.min() < 0 else -1], places)
+                for places, distinct in found
+            ]
         part = np.asarray(part)
-        if part.dtype.kind in "OT":  # OrdinalEncoder does not know NumPy's StringDType
-            part = part.astype(object)
-            part = np.where(_is_missing(part).astype(bool), np.nan, part)
-        return part, None
+        part = part.astype(object) if part.dtype.kind == "T" else part
+        part = check_array(part, dtype=None, ensure_all_finite="allow-nan")
+        if part.dtype.kind != "O":
+            return [np.unique(column, return_inverse=True) for column in part.T]
+        part = np.where(_is_missing(part).astype(bool), np.nan, part)
+        return [(column.tolist(), slice(None)) for column in part.T]
+
+    def __setstate__(self, state):
+        if "_encoder" in state:
+            state = {"mask": state["mask"], "_learned": _learned_by(vars(state["_encoder"]))}
+        vars(self).update(state)
 
 
 _is_missing = np.frompyfunc(lambda value: value is None or is_pandas_na(value), 1, 1)
 
 
-def _side_by_side(columns):
-    """Columns of different lengths as one array; short ones are padded with their first value."""
-    values = np.empty((max(map(len, columns)), len(columns)), object)
-    for j, column in enumerate(columns):
-        values[:, j] = column[0]
-        values[: len(column), j] = np.fromiter(column, object, len(column))  # tuples too
-    return values
+def _sorted(values):
+    """The categories among values, in order; nan is the last if any is missing."""
+    if isinstance(values, np.ndarray):
+        return values  # NumPy has sorted them
+    known = sorted({value for value in values if value == value})
+    if isinstance(known[0] if known else None, tuple):  # then all are
+        raise TypeError("tuples would be taken for columns")
+    missing = [np.nan] if any(value != value for value in values) else []
+    return np.array([*known, *missing], object)
 
 
 def _codes_of(values, categories, keeps_missing):
@@ -134,25 +137,19 @@ def _codes_of(values, categories, keeps_missing):
     return np.array([code.get(value, UNSEEN) if value == value else missing for value in values])
 
 
-def _unfitted():
-    from sklearn.preprocessing import OrdinalEncoder  # slow to import
-
-    return OrdinalEncoder(
-        handle_unknown="use_encoded_value", unknown_value=UNSEEN, encoded_missing_value=np.nan
-    )
+def _learned_by(fitted):
+    """What scikit-learn's encoder, which older versions used and stored, has learned."""
+    return fitted.get("categories_", ())
 
 
 def _state_of(encoder):
-    """The mask and the fitted attributes of the encoder, as a model file stores them."""
-    parameters = encoder._encoder.get_params()
-    fitted = {name: x for name, x in vars(encoder._encoder).items() if name not in parameters}
-    return {"mask": encoder.mask, "fitted": fitted}
+    return {"mask": encoder.mask, "learned": encoder._learned}
 
 
 def _from_state(state):
-    encoder = CategoryEncoder(state["mask"])
-    encoder._encoder = with_state(_unfitted(), state["fitted"])
-    return encoder
+    if "fitted" in state:
+        return CategoryEncoder(state["mask"], _learned_by(state["fitted"]))
+    return CategoryEncoder(**state)
 
 
 storable("CategoryEncoder", CategoryEncoder, _state_of, _from_state)

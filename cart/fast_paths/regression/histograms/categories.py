@@ -81,6 +81,7 @@ def _add_up_places(subsets, scratch, rows, table, column, node, limits):
     n_present = _add_up_categories(subsets, scratch, node_rows, codes, rows.targets)
     first, last, min_ratio = np.int64(0), np.int64(CODES_MAX), limits.min_category_ratio
     is_guarded = n_present > 1 and table.n_categories[column] > EXACT
+    subsets.squares[0] = node.rest
     if is_guarded and not exceeds_f_ratio(subsets, n_present, node.n, min_ratio):
         return Filled(np.uint64(0), first, last, n_present, True)
     order_categories(subsets, n_present)
@@ -101,15 +102,13 @@ def _add_up_categories(subsets, scratch, rows, codes, targets):
 
     Returns how many there are.
     """
-    sums, n_present, squares = scratch.sums, 0, 0.0
+    sums, n_present = scratch.sums, 0
     for i in range(rows.shape[0]):
         row = rows[i]
         category = codes[row]
         subsets.present[n_present] = category  # no branch: whether it is new is unpredictable
         n_present += weight_at(sums, category) == 0.0
         add_row(scratch, category, targets, row)
-        squares += weight_at(targets, row) * y_at(targets, row) * y_at(targets, row)
-    subsets.squares[0] = squares
     for p in range(n_present):
         category = subsets.present[p]
         subsets.weight[category] = weight_at(sums, category)
