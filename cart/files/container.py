@@ -9,6 +9,7 @@ arrays             one after another, mapped into memory when the file is read
 import errno
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -60,7 +61,7 @@ def write(value: Any, path: str | os.PathLike) -> None:
         try:
             save_file(arrays, draft, metadata)
         except SafetensorError as error:
-            raise OSError(f"{path} cannot be written: {error}") from error
+            raise _system_error(error, path) from error
 
 
 def read(path: str | os.PathLike, mmap: bool = True) -> Any:
@@ -141,6 +142,13 @@ def _content_of(path, mmap):
         return np.fromfile(path, np.uint8)
     with open(path, "rb") as file:
         return np.frombuffer(map_file(file.fileno(), 0, access=ACCESS_COPY), np.uint8)
+
+
+def _system_error(error, path):
+    """The OSError behind an error of safetensors, which has its number only in its text."""
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    code = int(found[1]) if found else errno.EIO
+    return OSError(code, os.strerror(code), os.fspath(path))
 
 
 @contextmanager

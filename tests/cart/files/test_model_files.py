@@ -1,6 +1,7 @@
 """Model files: what is saved comes back, later too; what is damaged, or has no form, is refused."""
 
 import copy
+import errno
 import json
 import os
 import pickle
@@ -225,10 +226,11 @@ def test_a_full_disk_is_an_os_error_and_leaves_the_old_file(tmp_path):
     cart.DecisionTreeClassifier(max_depth=1).fit(*iris()).save(path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size // 2, unlimited[1]))
     try:
-        with pytest.raises(OSError, match="too large"):
+        with pytest.raises(OSError, match="too large") as raised:
             cart.DecisionTreeClassifier(max_depth=2).fit(*iris()).save(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert (raised.value.errno, raised.value.filename) == (errno.EFBIG, str(path))
     assert cart.load(path).get_depth() == 1
     assert {entry.name for entry in tmp_path.iterdir()} == {"model"}
 
