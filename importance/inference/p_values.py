@@ -147,7 +147,12 @@ def permutation_test(
 def share_as_large(null: np.ndarray, values: np.ndarray) -> np.ndarray:
     """P-values (1 + #{null >= value}) / (1 + B), by column of null, (B, n_features) or (B, 1)."""
     slack = 1e-10 * np.abs(values)  # equal values may differ in rounding, by the order of sums
-    return (1 + (null >= values - slack).sum(axis=0)) / (1 + len(null))
+    if null.shape[1] == 1:  # all pairs of a wide table's values would not fit into memory
+        known = np.sort(null[~np.isnan(null)])
+        n_as_large = len(known) - np.searchsorted(known, values - slack)
+    else:
+        n_as_large = (null >= values - slack).sum(axis=0)
+    return (1 + n_as_large) / (1 + len(null))
 
 
 def family_wise_p_values(null: np.ndarray, values: np.ndarray) -> np.ndarray:
