@@ -29,6 +29,7 @@ from importance.shap import mean_absolute_shap, trees_to_explain
 
 SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
 JOINTLY = "jointly"  # permutation of correlated features together
+MOST_CORRELATED = 10_000  # features whose correlations are computed, in 7 GB; twice as many take 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class Comparison:
         Out-of-bag permutation of the groups; None if no features are correlated, or if permutation
         was not asked for.
     correlation : ndarray of shape (n_features, n_features), float64, or None
-        Rank correlations; None for sparse tables.
+        Rank correlations; None for sparse tables and those of more than 10,000 features.
     n_distinct : ndarray of shape (n_features,), int64
         Number of distinct values of every feature.
     warnings : list of str
@@ -179,10 +180,13 @@ class Comparison:
         Raises
         ------
         ValueError
-            If the table was sparse: rank correlations are not computed then.
+            If rank correlations were not computed, as the table was sparse or too wide.
         """
         if self.correlation is None:
-            raise ValueError("Rank correlations of sparse tables are not computed.")
+            raise ValueError(
+                "Rank correlations of sparse tables, and of more than "
+                f"{MOST_CORRELATED:,} features, are not computed."
+            )
         return plots.plot_clusters(self.correlation, self.feature_names, ax, max_features)
 
     def __repr__(self) -> str:
@@ -234,7 +238,8 @@ def compare(
     loss : str, default=None
         Loss of "oob_permutation" and "drop_column".
     correlated : float, default=0.7
-        Features with at least this absolute rank correlation are also permuted together.
+        Features with at least this absolute rank correlation are also permuted together, unless the
+        table is sparse or has more than 10,000 features.
     max_rows : int, default=None
         Permutation judges each tree on at most this many of its out-of-bag rows, see
         `oob_permutation`; all by default.
@@ -294,7 +299,8 @@ def compare(
         seconds[name] = perf_counter() - start
     names = next(iter(results.values())).feature_names
     correlation, groups, jointly = None, parse_groups(None, names), None
-    if not issparse(fitted.X):
+    reason = _why_no_correlations(fitted.X)
+    if not reason:
         correlation = rank_correlation(fitted.X)
         is_category = getattr(forest, "is_categorical_", np.zeros(len(names), bool))
         correlation[is_category] = correlation[:, is_category] = 0.0  # codes have no order
@@ -308,7 +314,7 @@ def compare(
             how = _how(fitted, JOINTLY, n_jobs, verbose, callback)
             jointly = known["oob_permutation"](groups=found, **how)
     elif "oob_permutation" in results:
-        left_out.setdefault(JOINTLY, "rank correlations of sparse tables are not computed")
+        left_out.setdefault(JOINTLY, reason)
     n_distinct = _count_distinct(fitted.X)
     comparison = Comparison(
         results, seconds, groups, jointly, correlation, n_distinct, [], left_out,
@@ -392,6 +398,15 @@ def _impossible(fitted):
         except (TypeError, ValueError) as error:
             left_out |= dict.fromkeys(SHAP, str(error))
     return left_out
+
+
+def _why_no_correlations(X):
+    """Why the rank correlations of a table are not computed, or None."""
+    if issparse(X):
+        return "rank correlations of sparse tables are not computed"
+    if X.shape[1] > MOST_CORRELATED:
+        return f"rank correlations of more than {MOST_CORRELATED:,} features are not computed"
+    return None
 
 
 def _count_distinct(X):

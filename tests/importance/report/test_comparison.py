@@ -249,6 +249,20 @@ def test_what_is_left_out_is_said_and_why():
     assert "voting='majority'" in found.left_out["mean_absolute_shap"]
 
 
+def test_correlations_of_very_many_features_are_left_out():
+    """All pairs of 20,000 features took 28 GB."""
+    X = np.random.RandomState(0).normal(size=(20, 20_000))
+    X[:, 1] = X[:, 0]
+    forest = RandomForestClassifier(10, random_state=0).fit(X, X[:, 0] > 0)
+    found = compare(forest, X, X[:, 0] > 0, measures=["mdi", "oob_permutation"])
+    assert found.correlation is None
+    assert found.jointly is None
+    assert "more than 10,000 features" in found.left_out["jointly"]
+    assert "jointly is left out" in str(found)
+    with pytest.raises(ValueError, match="more than 10,000 features"):
+        found.plot_clusters()
+
+
 def test_every_measure_tells_how_far_it_is(capsys):
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(10, random_state=0).fit(X, y)
