@@ -88,7 +88,8 @@ def conditional_permutation(
     -------
     Importances
         `movable` is the share of out-of-bag rows that could get another row's value, in the trees
-        that use the feature; `conditioned_on` names the conditioning sets.
+        that use the feature; `conditioned_on` names the conditioning sets of the features that
+        trees use, or that `condition` names.
 
     Warns
     -----
@@ -127,7 +128,10 @@ def conditional_permutation(
     columns = parse_groups(groups, names)
     is_categorical = getattr(forest, "is_categorical_", np.zeros(fitted.X.shape[1], bool))
     association = Association(fitted.X, is_categorical)
-    sets = find_conditions(condition, threshold, columns, names, association)
+    is_used = np.zeros(len(names), bool)
+    for tree in fitted.trees:
+        is_used[tree.feature[tree.feature >= 0]] = True
+    sets = find_conditions(condition, threshold, columns, names, association, is_used)
     found = _Increases.empty(len(fitted.trees), len(columns))
     if method == "cells":
         levels = donors.find_levels(fitted.X, np.unique(np.concatenate(sets)))
@@ -200,10 +204,12 @@ def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):
 
 def find_conditions(
     condition: dict | None, threshold: float, groups: Groups, names: np.ndarray,
-    association: Association,
+    association: Association, is_used: np.ndarray,
 ) -> list[np.ndarray]:  # fmt: skip
     """Conditioning sets of the groups: columns, ascending, that each is permuted given.
 
+    Groups of which no column is in `is_used`, (n_features,), have an empty set: their importance is
+    0, and the sets of all columns of a wide table would not fit into memory.
     Raises ValueError if a column is unknown, or a group is named twice or conditioned on itself.
     """
     given = {}
@@ -222,9 +228,12 @@ def find_conditions(
     sets = []
     for g, group in enumerate(groups):
         conditioned = given.get(g)
-        if conditioned is None:
+        if conditioned is None and not is_used[group.columns].any():
+            conditioned = np.empty(0, np.int64)
+        elif conditioned is None:
             closest = np.max([association.with_all(column) for column in group.columns], axis=0)
-            conditioned = np.setdiff1d(np.flatnonzero(closest >= threshold), group.columns)
+            closest[group.columns] = -1.0
+            conditioned = np.flatnonzero(closest >= threshold)
         elif np.isin(conditioned, group.columns).any():
             raise ValueError(f"condition: {group.name!r} cannot be conditioned on itself.")
         sets.append(conditioned)

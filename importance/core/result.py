@@ -46,7 +46,8 @@ class Importances:
         Share of the out-of-bag rows that could get another row's value, if not all could; nan for
         features that no tree uses.
     conditioned_on : list of ndarray of str, or None
-        For each feature, the columns on which its permutation was conditioned.
+        For each feature, the columns on which its permutation was conditioned; none if no tree uses
+        the feature and the conditions were not given.
     loss : str or None
         The loss (or metric) whose increase (or decrease) the values are; None for decreases in
         impurity.

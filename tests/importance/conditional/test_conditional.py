@@ -296,6 +296,27 @@ def test_few_movable_rows_are_told():
         conditional_permutation(full, X, y, method="neighbours", n_neighbors=1)
 
 
+@pytest.mark.parametrize("method", ["cells", "neighbours"])
+def test_features_that_no_tree_uses_need_no_conditioning_set(method, monkeypatch):
+    """With those of all columns, memory ran out on wide tables."""
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(40, 300)), rng.normal(size=40)
+    forest = RandomForestRegressor(3, max_depth=3, random_state=0).fit(X, y)
+    used = set(np.concatenate([t.tree_.feature[t.tree_.feature >= 0] for t in forest]))
+    asked, with_all = [], Association.with_all
+    monkeypatch.setattr(
+        Association, "with_all", lambda self, j: asked.append(j) or with_all(self, j)
+    )
+    found = conditional_permutation(forest, X, y, method=method)
+    assert set(asked) == used
+    sets = conditions(X.astype(np.float32), 0.2)
+    for j, names in enumerate(found.conditioned_on):
+        assert list(names) == [f"x{k}" for k in sets[j] if j in used]
+    given = conditional_permutation(forest, X, y, method=method, condition=dict(enumerate(sets)))
+    np.testing.assert_array_equal(found.per_tree, given.per_tree)
+    assert not found.per_tree[:, sorted({*range(300)} - used)].any()
+
+
 # ------------------------------------------------------------------------------ association
 
 
