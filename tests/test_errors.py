@@ -218,6 +218,9 @@ def test_a_column_of_text_is_named(pair):
     unknown.loc[3, "b"] = pd.NA
     message = same_error(pair, lambda model: model.fit(unknown, Y))
     assert "'NAType' in column 'b'; convert it to numbers" in message
+    text = frame.assign(a=pd.array([True, pd.NA] * 5, "boolean"), b="x")  # a is fine
+    message = same_error(pair, lambda model: model.fit(text, Y))
+    assert "in column 'b'; convert it to numbers" in message
     both = frame.assign(a=["u", "v"] * 5, b="x")
     with pytest.raises(ValueError, match="in column 'b'"):
         pair[0](categorical_features=["a"]).fit(both, Y)

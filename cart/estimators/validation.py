@@ -89,8 +89,11 @@ def _column_of_text(X, categorical):
     if categorical is not None:
         is_category = find_categorical(categorical, X)
     for j in np.flatnonzero(~is_category).tolist():
+        column = _safe_indexing(X, j, axis=1)
+        if getattr(getattr(column, "dtype", None), "kind", "O") in "biuf":
+            continue  # also nullable numbers, whose pd.NA NumPy cannot convert
         try:
-            np.asarray(_safe_indexing(X, j, axis=1)).astype(np.float64)
+            np.asarray(column).astype(np.float64)
         except (TypeError, ValueError):
             return names[j]
     return None
