@@ -181,6 +181,13 @@ def rank_correlation(X: np.ndarray) -> np.ndarray:
 
     ranks = rankdata(X, axis=0, nan_policy="omit")
     known = ~np.isnan(X)
+    if known.all():  # one table of all pairs suffices
+        ranks -= (len(X) + 1) / 2
+        lengths = np.sqrt(np.square(ranks).sum(axis=0))
+        ranks /= np.where(lengths > 0.0, lengths, 1.0)
+        correlation = ranks.T @ ranks
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
     n_known = np.maximum(known.sum(axis=0), 1)
     ranks = np.where(known, ranks, 0.0)
     ranks = np.where(known, ranks - ranks.sum(axis=0) / n_known, 0.0)
