@@ -8,6 +8,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cart.estimators.doc_link import DocLink
@@ -85,19 +91,24 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
         keep_parameters(self, locals())
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any) -> "FeatureSelector":
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> "FeatureSelector":
         """Fit the forest and select the features.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        **fit_params
+            Passed on to the forest's `fit`, such as `sample_weight`, which its refits use as well;
+            with scikit-learn's `enable_metadata_routing`, as the forest requests them.
 
         Returns
         -------
         self
         """
-        estimator = clone(self.estimator).fit(X, y)
+        if _routing_enabled():
+            fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"]
+        estimator = clone(self.estimator).fit(X, y, **fit_params)
         self.selection_ = select_features(
             estimator, X, y, method=self.method, alpha=self.alpha, n_rounds=self.n_rounds,
             measure=self.measure, random_state=self.random_state, n_jobs=self.n_jobs,
@@ -134,6 +145,16 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
                 validate_data(self, X, reset=False, skip_check_array=True)
                 return X[:, self.get_support(indices=True).tolist()]
         return super().transform(X)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Tell scikit-learn's metadata routing that `fit` passes its parameters on to the forest.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
     def _get_support_mask(self):
         check_is_fitted(self)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.stats import binomtest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 from sklearn.exceptions import NotFittedError
@@ -197,6 +198,27 @@ def test_selector_in_a_pipeline():
         assert list(model[0].transform(X).columns) == ["a", "b"]
     loose = clone(selector).set_params(keep_tentative=True).fit(X, y)
     np.testing.assert_array_equal(loose.get_support(), loose.selection_.decision != "rejected")
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, PeerClassifier])
+@pytest.mark.parametrize("is_routed", [False, True])
+def test_sample_weight_reaches_the_forest_and_its_refits(kind, is_routed):
+    """Only rows of weight follow the first column; the others follow the third."""
+    X, _ = table(400)
+    weight = np.where(np.arange(len(X)) % 2 == 0, 1.0, 1e-9)
+    y = np.where(weight == 1.0, X[:, 0], X[:, 2]) > 0
+    forest = kind(15, random_state=0)
+    with config_context(enable_metadata_routing=is_routed):
+        if is_routed:
+            forest.set_fit_request(sample_weight=True)
+        selector = FeatureSelector(forest, n_rounds=19, random_state=0)
+        selector.fit(X, y, sample_weight=weight)
+        assert selector.get_support().tolist() == [True] + 5 * [False]
+    fitted = kind(15, random_state=0).fit(X, y, sample_weight=weight)
+    direct = select_features(fitted, X, y, n_rounds=19, random_state=0)
+    np.testing.assert_array_equal(selector.selection_.rounds, direct.rounds)
+    with pytest.raises(TypeError, match="strange"):
+        selector.fit(X, y, strange=1)
 
 
 def test_frames_of_polars_keep_their_types():
