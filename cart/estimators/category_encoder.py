@@ -101,7 +101,7 @@ class CategoryEncoder:
             ]
         part = np.asarray(part)
         part = part.astype(object) if part.dtype.kind == "T" else part
-        part = check_array(part, dtype=None, ensure_all_finite="allow-nan")
+        part = check_array(part, dtype=None, ensure_all_finite=False)  # inf is a category, too
         if part.dtype.kind != "O":
             return [np.unique(column, return_inverse=True) for column in part.T]
         part = np.where(_is_missing(part).astype(bool), np.nan, part)

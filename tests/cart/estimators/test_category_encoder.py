@@ -36,9 +36,11 @@ def test_frames_have_the_numbers_of_their_values(keeps_missing):
 
 
 def test_numbers_that_are_categories_come_in_any_container():
-    """Learnt from a frame and looked up in an array, whose dtype is another, and the other way."""
+    """Learnt from a frame and looked up in an array, whose dtype is another, and the other way; inf
+    is a category, too."""
     rng = np.random.default_rng(0)
-    values = rng.choice([0.0, 1.0, 7.0, np.nan], (30, 2))
+    values = rng.choice([0.0, 1.0, np.inf, np.nan], (30, 2))
+    values[:, 1] = 0.0
     containers = values, values.astype(object), pd.DataFrame(values)
     for learnt in containers:
         encoder = CategoryEncoder(np.array([True, False]))
