@@ -4,11 +4,13 @@ import inspect
 import re
 from functools import cache
 from numbers import Integral, Real
+from threading import local
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
     RealNotInt,
@@ -191,3 +193,22 @@ def without_deprecated(criterion: Any) -> Any:
         FutureWarning,
     )
     return "squared_error"
+
+
+_of_thread = local()
+
+
+def first_draw(random_state, high):
+    """Return what `check_random_state(random_state).randint(high)` draws.
+
+    Creating a RandomState takes longer than growing a small tree, as it first asks the system for
+    a seed that is not used. So each thread keeps one, and seeds it again.
+    """
+    if not isinstance(random_state, Integral):
+        return check_random_state(random_state).randint(high)
+    # Nobody else has it meanwhile, not even a signal's handler that calls this.
+    stream = vars(_of_thread).pop("stream", None) or np.random.RandomState(0)
+    stream.seed(random_state)
+    drawn = stream.randint(high)
+    _of_thread.stream = stream
+    return drawn

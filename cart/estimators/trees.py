@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, _fit_context, clone
 from sklearn.utils import (
     Bunch,
     check_array,
-    check_random_state,
     compute_sample_weight,
     metadata_routing,
 )
@@ -31,6 +30,7 @@ from cart.estimators.parameters import (
     MatrixLike,
     Priors,
     RandomState,
+    first_draw,
     keep_parameters,
     with_docs_of,
     without_deprecated,
@@ -242,7 +242,7 @@ class BaseDecisionTree(
             prepared = prepare(draft, numbers, y, sample_weight, draft.splitter)
             plan, codes = prepared.plan, prepared.target.codes
             draft.max_features_ = plan.limits.max_features
-            seed = check_random_state(draft.random_state).randint(DRAW_SEED_MAX)
+            seed = first_draw(draft.random_state, DRAW_SEED_MAX)
             table, columns = prepared.encode(draft, X)
             (draft.tree_,) = Grower(table, codes, plan, columns).grow([prepared.weight], [seed])
             fill_thresholds([draft.tree_], table, columns)

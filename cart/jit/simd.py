@@ -339,6 +339,8 @@ class _CompiledLanes(PlainLanes):
             row = row if isinstance(row.value.type, ir.IntType) else self.number(row)
             row = row.value
         row = row if isinstance(row, ir.Value) else ir.IntType(64)(row)
+        if row.type.width < 64:  # as an unsigned number: LLVM would extend its sign
+            row = self.builder.zext(row, ir.IntType(64))
         return self.builder.gep(self.builder.bitcast(array, kind.as_pointer()), [row])
 
     def gather_rows(self, array, places, width):

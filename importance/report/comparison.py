@@ -24,7 +24,7 @@ from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
 from importance.report.advice import MOST_NAMED, advise, doubts_on_small_targets
-from importance.report.find_groups import correlation_groups, rank_correlation, require_threshold
+from importance.report.find_groups import clusters_of, rank_correlation, require_threshold
 from importance.shap import mean_absolute_shap, trees_to_explain
 
 SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
@@ -300,15 +300,8 @@ def compare(
     names = next(iter(results.values())).feature_names
     correlation, groups, jointly = None, parse_groups(None, names), None
     reason = _why_no_correlations(fitted.X)
-    if not reason:
-        correlation = rank_correlation(fitted.X)
-        is_category = getattr(forest, "is_categorical_", np.zeros(len(names), bool))
-        correlation[is_category] = correlation[:, is_category] = 0.0  # codes have no order
-        numbers = np.flatnonzero(~is_category)
-        found = [
-            numbers[members]
-            for members in correlation_groups(fitted.X[:, numbers], correlated).values()
-        ]
+    if reason is None:
+        correlation, found = _correlate(forest, fitted.X, correlated)
         groups = parse_groups(found, names)
         if len(groups) < len(names) and "oob_permutation" in results and JOINTLY not in left_out:
             how = _how(fitted, JOINTLY, n_jobs, verbose, callback)
@@ -327,6 +320,17 @@ def compare(
         comparison, warnings=[*doubts, *(sentence.text for sentence in said)],
         named=np.array(sorted(named), dtype=np.int64),
     )  # fmt: skip
+
+
+def _correlate(forest, X, threshold):
+    """Rank correlations, 0 for categories, whose codes have no order; and the columns of each group
+    of correlated features."""
+    correlation = rank_correlation(X)
+    is_category = getattr(forest, "is_categorical_", np.zeros(X.shape[1], bool))
+    correlation[is_category] = correlation[:, is_category] = 0.0
+    numbers = np.flatnonzero(~is_category)
+    found = clusters_of(correlation[np.ix_(numbers, numbers)], threshold)
+    return correlation, [numbers[members] for members in found]
 
 
 def _measures(forest, X, y, loss, max_rows) -> dict[str, Callable[..., Importances]]:

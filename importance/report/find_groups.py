@@ -68,13 +68,10 @@ def correlation_groups(
     X = as_columns(X)
     labels = _labels(X)
     numbers, positions = _numbers(X)
-    if len(positions) < 2:
+    if len(positions) == 0:
         return {}
-    cluster = _cluster(np.abs(rank_correlation(numbers)), threshold, method)
-    groups: dict[int, list] = {}
-    for j, c in zip(positions, cluster, strict=True):
-        groups.setdefault(c, []).append(labels[j])
-    found = [group for group in groups.values() if len(group) > 1]
+    clusters = clusters_of(rank_correlation(numbers), threshold, method)
+    found = [[labels[j] for j in positions[members]] for members in clusters]
     return {not_taken(_list_names(group), labels): group for group in found}
 
 
@@ -204,15 +201,22 @@ def rank_correlation(X: np.ndarray) -> np.ndarray:
     )
 
 
-def _cluster(likeness, threshold, method):
-    """The cluster number of every column."""
+def clusters_of(
+    correlation: np.ndarray, threshold: float, method: str = "complete"
+) -> list[list[int]]:
+    """The clusters of two or more columns by |correlation|, see `correlation_groups`."""
     from scipy.cluster.hierarchy import fcluster, linkage  # slow to import
     from scipy.spatial.distance import squareform
 
-    distance = np.maximum(1.0 - likeness, 0.0)
+    if len(correlation) < 2:
+        return []
+    distance = np.maximum(1.0 - np.abs(correlation), 0.0)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), method)
-    return fcluster(tree, 1.0 - threshold + 1e-9, criterion="distance")
+    clusters: dict[int, list[int]] = {}
+    for j, number in enumerate(fcluster(tree, 1.0 - threshold + 1e-9, criterion="distance")):
+        clusters.setdefault(number, []).append(j)
+    return [members for members in clusters.values() if len(members) > 1]
 
 
 def _list_names(columns):

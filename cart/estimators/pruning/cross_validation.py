@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 
 from cart.estimators.class_costs import check_priors, prior_weights
 from cart.estimators.grower import Grower
-from cart.estimators.parameters import MatrixLike, RandomState
+from cart.estimators.parameters import MatrixLike, RandomState, first_draw
 from cart.estimators.preparation import prepare
 from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs, require_cp
 from cart.estimators.pruning.folds import folds_of, require_weights
@@ -150,7 +150,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
         y = column_or_1d(y, warn=True)
     prepared = prepare(draft, numbers, y, sample_weight, draft.splitter)
     refuse_several_outputs(draft)
-    seed = check_random_state(draft.random_state).randint(DRAW_SEED_MAX)
+    seed = first_draw(draft.random_state, DRAW_SEED_MAX)
     is_classification = prepared.target.labels is not None
     labels = prepared.target.codes[:, 0]
     folds = folds_of(how.cv, numbers, labels, is_classification, how.random_state)

@@ -25,12 +25,14 @@ from cart.fast_paths.classification.cuts import (
 )
 from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import (
+    QUARTER,
     class_of,
     fit_quarters,
     gather_codes,
-    quarter_of,
+    part_of,
+    read_part,
     weight_of,
-    write_quarters,
+    write_parts,
 )
 from cart.fast_paths.classification.path import ClassCountsPath, total_weight
 from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_among, draw_cut, drawn_cut
@@ -98,8 +100,9 @@ class StridedCodes(NamedTuple):
     def gather_codes(self, words, layout, gathered):
         codes = self.codes[self.first :]
         gather(codes, words, layout.low_bits, np.uint32(self.stride), gathered)
-        for i in range(words.shape[0]):
-            gathered[i] ^= self.flip
+        if self.flip != 0:
+            for i in range(words.shape[0]):
+                gathered[i] ^= self.flip
 
 
 @inline_kernel
@@ -111,9 +114,13 @@ def _codes_in(rows, column):
     return StridedCodes(rows.bits[block], np.int64(WIDTH), place, SIGN)
 
 
-class CountedPair(NamedTuple):
-    """Two of the four quarters of a number (see `packed_rows.quarter_of`), in 32 bits: a vector
-    holds twice as many of these."""
+class CountedHalf(NamedTuple):
+    """The low or the high 32 bits of packed counts (see `packed_rows.part_of`): a vector holds
+    twice as many of these as of whole numbers. In a node of little weight one half has room:
+
+        one half     [ c b a ]
+        both halves  [ . c ][ b a ]     quarters
+    """
 
     of_rows: np.ndarray  # (_ROWS_MAX,) int32: of each row of a node
     left: np.ndarray  # (n_columns padded to whole vectors,) int32: sums over rows that go left
@@ -132,13 +139,13 @@ class RandomCuts(NamedTuple):
     """
 
     drawn: DrawnCuts
-    low: CountedPair
-    high: CountedPair
+    low: CountedHalf
+    high: CountedHalf
 
     @classmethod
     def create(cls, table):
         drawn = DrawnCuts.create(table)
-        low, high = (CountedPair.create(len(drawn.low)) for _ in range(2))
+        low, high = (CountedHalf.create(len(drawn.low)) for _ in range(2))
         return cls(drawn, low, high)
 
     def begin_search(self, way, node, searched):
@@ -209,18 +216,23 @@ def _try_drawn(cuts, way, node, searched):
     """Try the cuts that were put off, in the order of the draw; return the best one."""
     drawn, best, left = cuts.drawn, NO_CUT, searched.prefix.left
     n_classes, counts_rows, n_left = left.shape[0], _counts_rows(way), _AS_WEIGHT
-    _write_pairs(cuts, way, node, n_classes if counts_rows else -1)
-    _count_lanes(cuts, way, node, n_classes + counts_rows)
+    n_bits = 32 // (n_classes + counts_rows)
+    is_light = searched.weight < 1 << n_bits  # all counts fit into one half
+    n_bits = n_bits if is_light else QUARTER
+    one = np.uint64(counts_rows) << np.uint64(n_classes * n_bits * counts_rows)
+    _write_halves(cuts, way, node, n_bits, one, is_light)
+    _count_lanes(cuts, way, node, is_light)
     for k in range(drawn.n_drawn[0]):
         if not is_open(best):
             break
         feature = drawn.feature[k]
         column = way.table.columns[feature]
-        low, high = np.uint32(cuts.low.left[column]), np.uint32(cuts.high.left[column])
-        quarters = np.uint64(high) << np.uint64(32) | np.uint64(low)
-        write_quarters(quarters, left)
+        total = np.uint64(np.uint32(cuts.low.left[column]))
+        if not is_light:
+            total |= np.uint64(np.uint32(cuts.high.left[column])) << np.uint64(32)
+        write_parts(total, left, n_bits)
         if counts_rows:
-            n_left = np.int64(quarters >> np.uint64(16 * n_classes)) & 0xFFFF
+            n_left = read_part(total, n_classes, n_bits)
         score = _score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
             best = drawn_cut(drawn, feature, column, 0, score)
@@ -228,29 +240,35 @@ def _try_drawn(cuts, way, node, searched):
 
 
 @inline_kernel
-def _write_pairs(cuts, way, node, place_of_rows):
-    """Write the quarters of each row of the node: its weight in that of its class and, unless
-    `place_of_rows` is negative, 1 in that quarter."""
+def _write_halves(cuts, way, node, n_bits, one, is_light):
+    """Write the packed counts of each row of the node: its weight in the part of its class, and
+    `one`, which counts the row in a part of its own or is 0."""
     words, layout = way.tiers[node.tier].words[node.start : node.end], way.layout
-    one = np.uint64(place_of_rows >= 0) << np.uint64(16 * max(place_of_rows, 0))
     for i in range(words.shape[0]):
-        quarters = quarter_of(words[i], layout) | one
-        cuts.low.of_rows[i] = np.int32(np.uint32(quarters & np.uint64(0xFFFFFFFF)))
-        cuts.high.of_rows[i] = np.int32(np.uint32(quarters >> np.uint64(32)))
+        parts = part_of(words[i], layout, n_bits) | one
+        cuts.low.of_rows[i] = np.int32(np.uint32(parts & np.uint64(0xFFFFFFFF)))
+    if is_light:
+        return
+    for i in range(words.shape[0]):
+        parts = part_of(words[i], layout, n_bits) | one
+        cuts.high.of_rows[i] = np.int32(np.uint32(parts >> np.uint64(32)))
 
 
 @inline_kernel
-def _count_lanes(cuts, way, node, n_counts):
-    """Add up, for each column's cut, the quarters of the rows that go left. With two counts or
-    fewer, only the low pair is used."""
+def _count_lanes(cuts, way, node, is_light):
+    """Add up, for each column's cut, the halves of the rows that go left: the low one, and unless
+    `is_light` the high one."""
     rows, drawn, low, high = way.tiers[node.tier], cuts.drawn, cuts.low, cuts.high
     words, shift, n = rows.words[node.start : node.end], way.layout.low_bits, node.end - node.start
+    drawn_blocks = _blocks_of(way.table, drawn)
     for block in range(rows.across.shape[0]):
         across = rows.across[block]
+        if not _has(drawn_blocks, block):
+            continue
         is_whole = block < drawn.n_whole
-        if n_counts <= 2 and is_whole:
+        if is_light and is_whole:
             _count(drawn, across, words, shift, n, block, low)
-        elif n_counts <= 2:
+        elif is_light:
             _count_of_half(drawn, across, words, shift, n, block, low)
         elif is_whole:
             _count(drawn, across, words, shift, n, block, low, high)
@@ -258,7 +276,22 @@ def _count_lanes(cuts, way, node, n_counts):
             _count_of_half(drawn, across, words, shift, n, block, low, high)
 
 
-def _count_on(lanes, drawn, across, words, shift, n, block, *pairs):
+@inline_kernel
+def _blocks_of(table, drawn):
+    """A bit for each block, modulo 64, in which a column was drawn."""
+    blocks = np.uint64(0)
+    for k in range(drawn.n_drawn[0]):
+        block, _ = place_across(table.columns[drawn.feature[k]])
+        blocks |= np.uint64(1) << np.uint64(block & 63)
+    return blocks
+
+
+@inline_kernel
+def _has(blocks, block):
+    return blocks >> np.uint64(block & 63) & np.uint64(1) != 0
+
+
+def _count_on(lanes, drawn, across, words, shift, n, block, *halves):
     place = lanes.number(block) * (WIDTH // lanes.n)
     most, added = lanes.load(drawn.last, place), lanes.load(drawn.step, place)
 
@@ -266,14 +299,14 @@ def _count_on(lanes, drawn, across, words, shift, n, block, *pairs):
         row = lanes.number(lanes.same(words, k)) >> lanes.number(shift)
         goes_left = load_across(lanes, across, row) + added <= most
         return tuple(
-            lanes.where(goes_left, its_sum + lanes.same(pair.of_rows, k), its_sum)
-            for its_sum, pair in zip(sums, pairs, strict=True)
+            lanes.where(goes_left, its_sum + lanes.same(half.of_rows, k), its_sum)
+            for its_sum, half in zip(sums, halves, strict=True)
         )
 
-    nothing = [most & 0] * len(pairs)
+    nothing = [most & 0] * len(halves)
     sums = lanes.repeat(lanes.number(n), count, *nothing)
-    for its_sum, pair in zip(sums, pairs, strict=True):
-        lanes.store(pair.left, its_sum, place)
+    for its_sum, half in zip(sums, halves, strict=True):
+        lanes.store(half.left, its_sum, place)
 
 
 _count, _count_of_half = on_lanes(WIDTH)(_count_on), on_lanes(HALF)(_count_on)
@@ -297,9 +330,9 @@ def _count_left(node, codes, words, left_code, missing_left):
         total = np.uint64(0)
         for i in range(n):
             goes_left = np.uint32(codes[i] + step) <= last
-            total += quarter_of(words[i], layout) & -np.uint64(goes_left)
+            total += part_of(words[i], layout, QUARTER) & -np.uint64(goes_left)
             n_left += np.uint32(goes_left)
-        write_quarters(total, left)
+        write_parts(total, left, QUARTER)
         return np.int64(n_left)
     for i in range(n):
         n_left += np.uint32(np.uint32(codes[i] + step) <= last)

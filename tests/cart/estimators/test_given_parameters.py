@@ -1,4 +1,5 @@
-"""Parameters that a user gives are validated; those that are left out are not, since they hold."""
+"""Parameters that a user gives are validated, and those that are left out are not, since they hold;
+what a `random_state` draws first."""
 
 import re
 
@@ -9,7 +10,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 
 import cart
 import cartwood
-from cart.estimators.parameters import GivenParameters
+from cart.estimators.parameters import GivenParameters, first_draw
 
 ESTIMATORS = [
     kind
@@ -99,3 +100,14 @@ def test_a_subclass_may_keep_a_parameter_as_a_property():
     model = clone(Limited(3)).fit([[0.0], [1.0]] * 4, [0, 1] * 4)
     assert (model.max_depth, len(model.estimators_)) == (2, 3)
     assert clone(model.set_params(max_depth=5)).max_depth == 5
+
+
+def test_first_draw():
+    """The stream that a thread keeps is begun anew each time; others are drawn from as they are."""
+    for seed in (0, 5, 0, np.int64(7), 2**32 - 1, True):
+        assert first_draw(seed, 2**31) == np.random.RandomState(int(seed)).randint(2**31)
+    with pytest.raises(ValueError, match="Seed must be between"):
+        first_draw(-1, 2**31)
+    given, same = np.random.RandomState(3), np.random.RandomState(3)
+    assert [first_draw(given, 99) for _ in range(4)] == [same.randint(99) for _ in range(4)]
+    assert first_draw(0, 2**31) == np.random.RandomState(0).randint(2**31)
