@@ -20,8 +20,6 @@ from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.gather import gather
 from cart.primitives.partition import partition_words
 
-QUARTER = 16  # bits of one of four counts in a uint64
-
 
 class Layout(NamedTuple):
     """Which bits of a word hold the row, the weight and the class."""
@@ -138,31 +136,23 @@ def partition_packed_rows(codes, cut, words, layout, gathered, spare, counts):
 
 
 @inline_kernel
-def part_of(word, layout, n_bits):
-    """The weight of a word, moved to the part of a uint64, of n_bits bits, that its class has."""
+def quarter_of(word, layout):
+    """The weight of a word, moved to the 16 bits that its class, one of four, has in a uint64."""
     w = np.uint64((word & layout.low_mask) >> layout.class_bits)
-    return w << np.uint64(word & layout.class_mask) * np.uint64(n_bits)
+    return w << (np.uint64(word & layout.class_mask) << np.uint64(4))
 
 
 @inline_kernel
 def fit_quarters(n, n_classes, layout):
     """Can the weights of n words be summed up in quarters of a number without overflow?"""
-    return n_classes <= 4 and n * np.int64(layout.low_mask >> layout.class_bits) < 1 << QUARTER
+    return n_classes <= 4 and n * np.int64(layout.low_mask >> layout.class_bits) < 1 << 16
 
 
 @inline_kernel
-def read_part(total, c, n_bits):
-    """What a number holds in its part c, of n_bits bits."""
-    return np.int64(
-        total >> np.uint64(c * n_bits) & (np.uint64(1) << np.uint64(n_bits)) - np.uint64(1)
-    )
-
-
-@inline_kernel
-def write_parts(total, counts, n_bits):
-    """Write the class counts that a number holds in its parts."""
+def write_quarters(total, counts):
+    """Write the class counts that a number holds in its quarters."""
     for c in range(counts.shape[0]):
-        counts[c] = read_part(total, c, n_bits)
+        counts[c] = np.int64((total >> np.uint64(16 * c)) & np.uint64(0xFFFF))
 
 
 @inline_kernel
@@ -179,8 +169,8 @@ def count_classes(words, start, n, layout, counts):
     if fit_quarters(n, counts.shape[0], layout):
         total = np.uint64(0)
         for i in range(start, start + n):
-            total += part_of(words[i], layout, QUARTER)
-        write_parts(total, counts, QUARTER)
+            total += quarter_of(words[i], layout)
+        write_quarters(total, counts)
         return
     for c in range(counts.shape[0]):
         counts[c] = 0

@@ -25,14 +25,12 @@ from cart.fast_paths.classification.cuts import (
 )
 from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import (
-    QUARTER,
     class_of,
     fit_quarters,
     gather_codes,
-    part_of,
-    read_part,
+    quarter_of,
     weight_of,
-    write_parts,
+    write_quarters,
 )
 from cart.fast_paths.classification.path import ClassCountsPath, total_weight
 from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_among, draw_cut, drawn_cut
@@ -47,6 +45,7 @@ from cart.fast_paths.near_rows import (
     place_across,
 )
 from cart.jit.decorators import inline_kernel, like
+from cart.jit.instructions import highest_bit
 from cart.jit.simd import on_lanes
 from cart.primitives.gather import EXPECTED_MAX, expect, gather
 from cart.splitting.category_subsets import keep_subset
@@ -55,6 +54,8 @@ from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
 
 _CLASSES_MAX = 6
+# With more counts, or more numbers to pack them into, columns are read faster than rows across.
+_COUNTS_MAX, _NUMBERS_MAX = 10, 4
 _AS_WEIGHT = -1  # instead of a number of rows: the weight is this number
 _VECTORS_PAY = 32  # rows from which on vectors pay
 _SHARE = 1 / 16  # of the columns: rows across pay if nodes look at this share or more
@@ -114,20 +115,37 @@ def _codes_in(rows, column):
     return StridedCodes(rows.bits[block], np.int64(WIDTH), place, SIGN)
 
 
-class CountedHalf(NamedTuple):
-    """The low or the high 32 bits of packed counts (see `packed_rows.part_of`): a vector holds
-    twice as many of these as of whole numbers. In a node of little weight one half has room:
+class PackedCounts(NamedTuple):
+    """Counts of several classes in numbers of 32 bits, each in a part of as many bits as the node's
+    weight has. Weights of three classes, say, take
 
-        one half     [ c b a ]
-        both halves  [ . c ][ b a ]     quarters
+        up to 1,023    [ c b a ]
+        above          [   b a ] [     c ]
     """
 
-    of_rows: np.ndarray  # (_ROWS_MAX,) int32: of each row of a node
-    left: np.ndarray  # (n_columns padded to whole vectors,) int32: sums over rows that go left
+    of_rows: np.ndarray  # (_NUMBERS_MAX, _ROWS_MAX) int32: of each row of a node
+    left: np.ndarray  # (_NUMBERS_MAX, n_columns padded to whole vectors) int32: sums of those left
+    packing: np.ndarray  # (3,) int64: the Packing
 
     @classmethod
     def create(cls, n):
-        return cls(np.empty(_ROWS_MAX, np.int32), np.empty(n, np.int32))
+        of_rows, left = (np.empty((_NUMBERS_MAX, length), np.int32) for length in (_ROWS_MAX, n))
+        return cls(of_rows, left, np.empty(3, np.int64))
+
+
+class Packing(NamedTuple):
+    """Where packed counts have their parts."""
+
+    n_bits: int  # of a part
+    n_parts: int  # of a number
+    n_numbers: int
+
+
+class OneOfPacked(NamedTuple):
+    """One of the numbers of packed counts."""
+
+    of_rows: np.ndarray
+    left: np.ndarray
 
 
 @like(BestCuts)
@@ -139,19 +157,17 @@ class RandomCuts(NamedTuple):
     """
 
     drawn: DrawnCuts
-    low: CountedHalf
-    high: CountedHalf
+    counts: PackedCounts
 
     @classmethod
     def create(cls, table):
         drawn = DrawnCuts.create(table)
-        low, high = (CountedHalf.create(len(drawn.low)) for _ in range(2))
-        return cls(drawn, low, high)
+        return cls(drawn, PackedCounts.create(len(drawn.low)))
 
     def begin_search(self, way, node, searched):
         rows, n = way.tiers[node.tier], node.end - node.start
         self.drawn.n_drawn[0] = -1
-        if _is_put_off(way, node, searched):
+        if _is_put_off(self, way, node, searched):
             words = rows.words[node.start : node.end]
             begin_cuts(self.drawn, rows.across, words, way.layout.low_bits, n)
 
@@ -179,16 +195,28 @@ class RandomCuts(NamedTuple):
 
 
 @inline_kernel
-def _is_put_off(way, node, searched):
+def _is_put_off(cuts, way, node, searched):
     """Are the cuts of the node put off, to be tried together in `end_search`?"""
-    n, n_counts = node.end - node.start, searched.counts.shape[0] + _counts_rows(way)
-    is_across = way.tiers[node.tier].across.shape[0] > 0 and n <= _ROWS_MAX
-    return is_across and fit_quarters(n, n_counts, way.layout)
+    if way.tiers[node.tier].across.shape[0] == 0 or node.end - node.start > _ROWS_MAX:
+        return False
+    n_counts = searched.counts.shape[0] + _counts_rows(way)
+    return n_counts <= _COUNTS_MAX and _can_pack(cuts.counts, searched.weight, n_counts)
+
+
+@inline_kernel
+def _can_pack(counts, weight, n_counts):
+    """Choose and write how the counts of a node of this weight are packed; False if there is no
+    room for them."""
+    n_bits = min(np.int32(highest_bit(np.uint64(weight))) + np.int32(1), np.int32(32))
+    n_parts = np.int32(32) // n_bits  # in 32 bits, divisions take half the time
+    n_numbers = (np.int32(n_counts) + n_parts - np.int32(1)) // n_parts
+    counts.packing[0], counts.packing[1], counts.packing[2] = n_bits, n_parts, n_numbers
+    return n_parts > 1 and n_numbers <= _NUMBERS_MAX
 
 
 @inline_kernel
 def _counts_rows(way):
-    """Does a quarter count rows? Weights suffice if each row weighs 1 or a leaf needs one row."""
+    """Does a part count rows? Weights suffice if each row weighs 1 or a leaf needs one row."""
     layout = way.layout
     return way.limits.min_samples_leaf > 1 and layout.low_mask >> layout.class_bits > 1
 
@@ -215,24 +243,15 @@ def search_cut(way, node, searched, feature, best):
 def _try_drawn(cuts, way, node, searched):
     """Try the cuts that were put off, in the order of the draw; return the best one."""
     drawn, best, left = cuts.drawn, NO_CUT, searched.prefix.left
-    n_classes, counts_rows, n_left = left.shape[0], _counts_rows(way), _AS_WEIGHT
-    n_bits = 32 // (n_classes + counts_rows)
-    is_light = searched.weight < 1 << n_bits  # all counts fit into one half
-    n_bits = n_bits if is_light else QUARTER
-    one = np.uint64(counts_rows) << np.uint64(n_classes * n_bits * counts_rows)
-    _write_halves(cuts, way, node, n_bits, one, is_light)
-    _count_lanes(cuts, way, node, is_light)
+    packing = _packing_of(cuts.counts)
+    _pack_rows(cuts.counts, packing, way, node, left.shape[0])
+    _count_lanes(cuts, packing, way, node)
     for k in range(drawn.n_drawn[0]):
         if not is_open(best):
             break
         feature = drawn.feature[k]
         column = way.table.columns[feature]
-        total = np.uint64(np.uint32(cuts.low.left[column]))
-        if not is_light:
-            total |= np.uint64(np.uint32(cuts.high.left[column])) << np.uint64(32)
-        write_parts(total, left, n_bits)
-        if counts_rows:
-            n_left = read_part(total, n_classes, n_bits)
+        n_left = _read_counts(cuts.counts, packing, column, left, _counts_rows(way))
         score = _score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
             best = drawn_cut(drawn, feature, column, 0, score)
@@ -240,40 +259,65 @@ def _try_drawn(cuts, way, node, searched):
 
 
 @inline_kernel
-def _write_halves(cuts, way, node, n_bits, one, is_light):
-    """Write the packed counts of each row of the node: its weight in the part of its class, and
-    `one`, which counts the row in a part of its own or is 0."""
-    words, layout = way.tiers[node.tier].words[node.start : node.end], way.layout
-    for i in range(words.shape[0]):
-        parts = part_of(words[i], layout, n_bits) | one
-        cuts.low.of_rows[i] = np.int32(np.uint32(parts & np.uint64(0xFFFFFFFF)))
-    if is_light:
-        return
-    for i in range(words.shape[0]):
-        parts = part_of(words[i], layout, n_bits) | one
-        cuts.high.of_rows[i] = np.int32(np.uint32(parts >> np.uint64(32)))
+def _packing_of(counts):
+    return Packing(counts.packing[0], counts.packing[1], counts.packing[2])
 
 
 @inline_kernel
-def _count_lanes(cuts, way, node, is_light):
-    """Add up, for each column's cut, the halves of the rows that go left: the low one, and unless
-    `is_light` the high one."""
-    rows, drawn, low, high = way.tiers[node.tier], cuts.drawn, cuts.low, cuts.high
+def _pack_rows(counts, packing, way, node, n_classes):
+    """Write each row's packed counts: its weight in the part of its class, and 1 in the part after
+    all classes, if there is one."""
+    words, layout = way.tiers[node.tier].words[node.start : node.end], way.layout
+    n_bits, n_parts = np.int32(packing.n_bits), np.int32(packing.n_parts)
+    for number in range(packing.n_numbers):
+        of_rows, first = counts.of_rows[number], np.int32(number) * n_parts
+        rest = np.int32(n_classes) - first
+        one = np.uint32(0 <= rest < n_parts) << np.uint32(rest * n_bits & np.int32(31))
+        for i in range(words.shape[0]):
+            part = np.int32(words[i] & layout.class_mask) - first
+            weight = (words[i] & layout.low_mask) >> layout.class_bits
+            moved = weight << np.uint32(part * n_bits & np.int32(31))
+            of_rows[i] = np.int32((moved if 0 <= part < n_parts else np.uint32(0)) | one)
+
+
+@inline_kernel
+def _read_counts(counts, packing, column, left, counts_rows):
+    """Write the class counts left of a column's cut to `left`; return how many rows are there, if
+    these are counted, or _AS_WEIGHT."""
+    n_bits, first, total = np.uint32(packing.n_bits), 0, np.uint32(0)
+    mask = (np.uint32(1) << n_bits) - np.uint32(1)
+    for number in range(packing.n_numbers):
+        total = np.uint32(counts.left[number, column])
+        for c in range(first, min(first + packing.n_parts, left.shape[0])):
+            left[c] = total & mask
+            total >>= n_bits
+        first += packing.n_parts
+    return np.int64(total & mask) if counts_rows else np.int64(_AS_WEIGHT)
+
+
+@inline_kernel
+def _count_lanes(cuts, packing, way, node):
+    """Add up, for each column's cut, the packed counts of the rows that go left, two numbers at a
+    time."""
+    rows, drawn, counts = way.tiers[node.tier], cuts.drawn, cuts.counts
     words, shift, n = rows.words[node.start : node.end], way.layout.low_bits, node.end - node.start
-    drawn_blocks = _blocks_of(way.table, drawn)
+    blocks = _blocks_of(way.table, drawn)
     for block in range(rows.across.shape[0]):
-        across = rows.across[block]
-        if not _has(drawn_blocks, block):
+        across, is_whole = rows.across[block], block < drawn.n_whole
+        if not blocks >> np.uint64(block & 63) & np.uint64(1):
             continue
-        is_whole = block < drawn.n_whole
-        if is_light and is_whole:
-            _count(drawn, across, words, shift, n, block, low)
-        elif is_light:
-            _count_of_half(drawn, across, words, shift, n, block, low)
-        elif is_whole:
-            _count(drawn, across, words, shift, n, block, low, high)
-        else:
-            _count_of_half(drawn, across, words, shift, n, block, low, high)
+        for k in range(0, packing.n_numbers, 2):
+            one = OneOfPacked(counts.of_rows[k], counts.left[k])
+            other = OneOfPacked(counts.of_rows[k + 1], counts.left[k + 1])
+            is_single = k + 1 == packing.n_numbers
+            if is_single and is_whole:
+                _count(drawn, across, words, shift, n, block, one)
+            elif is_single:
+                _count_of_half(drawn, across, words, shift, n, block, one)
+            elif is_whole:
+                _count(drawn, across, words, shift, n, block, one, other)
+            else:
+                _count_of_half(drawn, across, words, shift, n, block, one, other)
 
 
 @inline_kernel
@@ -286,12 +330,7 @@ def _blocks_of(table, drawn):
     return blocks
 
 
-@inline_kernel
-def _has(blocks, block):
-    return blocks >> np.uint64(block & 63) & np.uint64(1) != 0
-
-
-def _count_on(lanes, drawn, across, words, shift, n, block, *halves):
+def _count_on(lanes, drawn, across, words, shift, n, block, *numbers):
     place = lanes.number(block) * (WIDTH // lanes.n)
     most, added = lanes.load(drawn.last, place), lanes.load(drawn.step, place)
 
@@ -299,14 +338,14 @@ def _count_on(lanes, drawn, across, words, shift, n, block, *halves):
         row = lanes.number(lanes.same(words, k)) >> lanes.number(shift)
         goes_left = load_across(lanes, across, row) + added <= most
         return tuple(
-            lanes.where(goes_left, its_sum + lanes.same(half.of_rows, k), its_sum)
-            for its_sum, half in zip(sums, halves, strict=True)
+            lanes.where(goes_left, its_sum + lanes.same(each.of_rows, k), its_sum)
+            for its_sum, each in zip(sums, numbers, strict=True)
         )
 
-    nothing = [most & 0] * len(halves)
+    nothing = [most & 0] * len(numbers)
     sums = lanes.repeat(lanes.number(n), count, *nothing)
-    for its_sum, half in zip(sums, halves, strict=True):
-        lanes.store(half.left, its_sum, place)
+    for its_sum, each in zip(sums, numbers, strict=True):
+        lanes.store(each.left, its_sum, place)
 
 
 _count, _count_of_half = on_lanes(WIDTH)(_count_on), on_lanes(HALF)(_count_on)
@@ -330,9 +369,9 @@ def _count_left(node, codes, words, left_code, missing_left):
         total = np.uint64(0)
         for i in range(n):
             goes_left = np.uint32(codes[i] + step) <= last
-            total += part_of(words[i], layout, QUARTER) & -np.uint64(goes_left)
+            total += quarter_of(words[i], layout) & -np.uint64(goes_left)
             n_left += np.uint32(goes_left)
-        write_parts(total, left, QUARTER)
+        write_quarters(total, left)
         return np.int64(n_left)
     for i in range(n):
         n_left += np.uint32(np.uint32(codes[i] + step) <= last)

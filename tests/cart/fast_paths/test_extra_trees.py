@@ -157,20 +157,23 @@ def test_regression_trees_are_the_same_on_any_tiers(max_features, missing, monke
             assert_same_nodes(ours, theirs)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 6])  # six do not fit into quarters of a number
+@pytest.mark.parametrize("n_classes", [2, 3, 6, 10, 12])  # twelve are not packed
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 @pytest.mark.parametrize(
-    ("n_features", "max_features", "min_samples_leaf"), [(12, 1, 1), (12, 12, 2), (40, 2, 1)]
+    ("n_features", "max_features", "min_samples_leaf"),
+    [(12, 1, 1), (12, 12, 2), (40, 2, 1), (40, 5, 1)],
 )
 def test_classes_are_the_same_on_any_tiers(
     n_features, max_features, min_samples_leaf, missing, n_classes, monkeypatch
 ):
     """Rows across, of the whole table or of near tiers alone, and columns where nodes look at few
-    of many features; weights that fill the quarters of a number, and rows that are counted."""
+    of many features; blocks of columns without a draw; light and heavy nodes, whose counts take one
+    number or several; and rows that are counted."""
     monkeypatch.setattr(near, "_HELD_ANYWAY", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, n_features))
-    y = np.clip(np.round(X[:, 0] + rng.normal(size=5000)), 0, n_classes - 1)
+    z = n_classes / 3 * (X[:, 0] + rng.normal(size=5000))
+    y = np.clip(np.round(z) + (n_classes - 1) // 2, 0, n_classes - 1)
     X[rng.random(X.shape) < missing] = np.nan
     table = FloatTable.encode(Columns(X.astype(np.float32)))
     model = DecisionTreeClassifier(max_features=max_features, min_samples_leaf=min_samples_leaf)
