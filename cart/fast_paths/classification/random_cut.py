@@ -126,11 +126,12 @@ class PackedCounts(NamedTuple):
     of_rows: np.ndarray  # (_NUMBERS_MAX, _ROWS_MAX) int32: of each row of a node
     left: np.ndarray  # (_NUMBERS_MAX, n_columns padded to whole vectors) int32: sums of those left
     packing: np.ndarray  # (3,) int64: the Packing
+    n_parts: np.ndarray  # (64,) int64: how many parts of so many bits a number has
 
     @classmethod
     def create(cls, n):
         of_rows, left = (np.empty((_NUMBERS_MAX, length), np.int32) for length in (_ROWS_MAX, n))
-        return cls(of_rows, left, np.empty(3, np.int64))
+        return cls(of_rows, left, np.empty(3, np.int64), 32 // np.maximum(np.arange(64), 1))
 
 
 class Packing(NamedTuple):
@@ -207,9 +208,11 @@ def _is_put_off(cuts, way, node, searched):
 def _can_pack(counts, weight, n_counts):
     """Choose and write how the counts of a node of this weight are packed; False if there is no
     room for them."""
-    n_bits = min(np.int32(highest_bit(np.uint64(weight))) + np.int32(1), np.int32(32))
-    n_parts = np.int32(32) // n_bits  # in 32 bits, divisions take half the time
-    n_numbers = (np.int32(n_counts) + n_parts - np.int32(1)) // n_parts
+    n_bits = highest_bit(np.uint64(weight)) + 1
+    n_parts = counts.n_parts[n_bits]
+    n_numbers = 1
+    while n_numbers * n_parts < n_counts and n_numbers <= _NUMBERS_MAX:  # a division takes longer
+        n_numbers += 1
     counts.packing[0], counts.packing[1], counts.packing[2] = n_bits, n_parts, n_numbers
     return n_parts > 1 and n_numbers <= _NUMBERS_MAX
 
