@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from cartwood.terminal import UserError, named_version, say
+from cartwood.terminal import UserError, named_version, say, writing
 
 # Each is a module of `cartwood.commands` with HELP, EXAMPLES, `add_arguments` and `run`.
 COMMANDS = ("importance", "fit", "predict", "compare", "show", "warm-up")
@@ -76,13 +76,11 @@ def _require_place(path: Path, read: list[Path]) -> None:
 
 def _try_place(path: Path, is_replaced: bool) -> None:
     """Refuse a file that the system does not let us write, without changing anything."""
-    try:
+    with writing(path):
         if is_replaced or not path.exists():
             TemporaryFile(dir=path.resolve().parent).close()
         elif path.is_file():
             path.open("ab").close()
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _parser() -> ArgumentParser:

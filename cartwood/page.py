@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cartwood.terminal import writing
+
 _TEMPLATE = Path(__file__).with_name("page.html")
 _MISSING_LETTER = "missing from font"  # in a warning of matplotlib
 _RASTER_DPI = 150  # of what an SVG holds as pixels, such as swarms of dots
@@ -43,8 +45,9 @@ def write(path: Path, title: str, lead: str, blocks: Iterable[str]) -> None:
     text = Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         title=escape(title), lead=escape(lead), body="\n".join(blocks)
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def heading(text: str) -> str:

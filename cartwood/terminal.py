@@ -1,11 +1,12 @@
 """Terminal output of commands: messages, tables, progress, and errors in words."""
 
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from shutil import get_terminal_size
 from time import perf_counter
 from typing import Any
@@ -58,6 +59,15 @@ def named_version() -> str:
 
 class UserError(Exception):
     """An error that the user can fix; the message says how, in one line. The exit code is 2."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Context that writes a file: an OSError, as of a full disk, becomes a UserError naming it."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def require(module: str, extra: str) -> Any:

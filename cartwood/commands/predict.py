@@ -7,7 +7,7 @@ from typing import Any
 
 from cartwood.commands import saved
 from cartwood.table import read
-from cartwood.terminal import say
+from cartwood.terminal import say, writing
 
 HELP = "predict the rows of a table with a saved model, as CSV"
 EXAMPLES = (
@@ -32,8 +32,11 @@ def run(args: Namespace) -> None:
     say(*training.recipe.doubts_on_new(frame))
     _say_what_is_new(model, X)
     predictions = _predictions(model, training.target, X)
-    predictions.to_csv(args.output or sys.stdout, index=False)
-    if args.output:
+    if args.output is None:
+        predictions.to_csv(sys.stdout, index=False)
+    else:
+        with writing(args.output):
+            predictions.to_csv(args.output, index=False)
         say(f"{len(X):,} predictions are in {args.output}")
 
 

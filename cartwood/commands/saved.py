@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from cartwood.commands.fitting import Training
 from cartwood.table import Recipe
-from cartwood.terminal import UserError
+from cartwood.terminal import UserError, writing
 
 
 class Asked(NamedTuple):
@@ -18,10 +18,8 @@ class Asked(NamedTuple):
 def save(model: Any, training: Training, path: Path) -> None:
     """Save a model; its attribute `table_` holds the target and the recipe of the columns."""
     model.table_ = {"target": training.target, **training.recipe._asdict()}
-    try:
+    with writing(path):
         model.save(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
 def load(path: Path) -> tuple[Any, Asked]:

@@ -480,6 +480,17 @@ def test_the_place_of_a_page_without_a_name_is_tried_too(houses, locked, capsys,
         assert len(said.splitlines()) == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full disk to offer")
+def test_a_full_disk_is_named(houses, tmp_path, capsys):
+    model = tmp_path / "houses.model"
+    assert run("fit", houses, "--target", "price", "--save", model) == 0
+    capsys.readouterr()
+    for words in (("predict", model, houses), ("importance", houses, "--target", "price")):
+        assert run(*words, "--output", "/dev/full") == 2
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert said == f"cartwood {words[0]}: cannot write /dev/full: No space left on device"
+
+
 def test_a_place_that_is_tried_stays_as_it_is(houses, monkeypatch):
     def stop(args):
         raise UserError("no further")
