@@ -42,13 +42,15 @@ class GiniOfSeveralCuts(NamedTuple):
     cells: np.ndarray  # (n_classes, n_outputs) int64: the cells in which a joint class is counted
     left: np.ndarray  # (n_cells,) int64: counts left of the current cut
     all: np.ndarray  # (n_cells,) int64: counts of the node
+    of_class: np.ndarray  # (n_classes,) int64: of the cells of a joint class, added up
 
     @classmethod
     def create(cls, n_outputs, n_values):
         classes = np.arange(n_values**n_outputs)
         digits = np.unravel_index(classes, (n_values,) * n_outputs)
         cells = np.stack(digits, axis=1) + n_values * np.arange(n_outputs)
-        return cls(cells.astype(np.int64), *np.zeros((2, n_values * n_outputs), np.int64))
+        counts = np.zeros((2, n_values * n_outputs), np.int64)
+        return cls(cells.astype(np.int64), *counts, np.empty(len(cells), np.int64))
 
     def impurity_of(self, counts, weight):
         _count_cells(self.cells, counts, self.all)
@@ -63,17 +65,22 @@ class GiniOfSeveralCuts(NamedTuple):
         for cell in range(self.all.shape[0]):
             self.left[cell] = 0
             squares += self.all[cell] * self.all[cell]
+        for c in range(self.cells.shape[0]):
+            if counts[c] == 0:  # as most are in small nodes
+                continue
+            self.of_class[c] = 0
+            for k in range(self.cells.shape[1]):
+                self.of_class[c] += self.all[self.cells[c, k]]
         return np.int64(0), squares
 
     def move_left(self, left, counts, c, w):
-        more, less = np.int64(0), np.int64(0)
+        more = np.int64(0)
         for k in range(self.cells.shape[1]):
             cell = self.cells[c, k]
             before = self.left[cell]
             more += before
-            less += self.all[cell] - before
             self.left[cell] = before + w
-        n_outputs = np.int64(self.cells.shape[1])
+        n_outputs, less = np.int64(self.cells.shape[1]), self.of_class[c] - more
         return w * (2 * more + n_outputs * w), w * (n_outputs * w - 2 * less)
 
     def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
@@ -116,6 +123,8 @@ def _count_cells(cells, counts, into):
     for cell in range(into.shape[0]):
         into[cell] = 0
     for c in range(counts.shape[0]):
+        if counts[c] == 0:
+            continue
         for k in range(cells.shape[1]):
             into[cells[c, k]] += counts[c]
 
