@@ -118,7 +118,7 @@ def _tally(cuts, subsets, way, node, searched, column):
     """
     rows, tallies, layout = way.tiers[node.tier], cuts.tallies, searched.layout
     codes, n_present, n_missing = rows.codes[column], 0, 0
-    if tallies.shape[1] == 1:  # a loop of its own: with less to remember it is twice as fast
+    if tallies.shape[1] == 1:  # a loop of its own, which reads and writes less
         for i in range(node.start, node.end):
             word = rows.words[i]
             category = codes[row_number(word, layout)]
