@@ -118,28 +118,21 @@ def _tally(cuts, subsets, way, node, searched, column):
     """
     rows, tallies, layout = way.tiers[node.tier], cuts.tallies, searched.layout
     codes, n_present, n_missing = rows.codes[column], 0, 0
-    if tallies.shape[1] == 1:  # a loop of its own, which reads and writes less
-        for i in range(node.start, node.end):
-            word = rows.words[i]
-            category = codes[row_number(word, layout)]
-            if category == MISSING:
-                n_missing += 1
-                continue
-            w, tally = weight_of(word, layout), tallies[category, 0]
-            subsets.present[n_present] = category
-            n_present += tally == 0
-            tallies[category, 0] = tally + (w << 32 | w * class_of(word, layout))
-        return node.end - node.start - n_missing, n_present
     for i in range(node.start, node.end):
         word = rows.words[i]
         category = codes[row_number(word, layout)]
         if category == MISSING:
             n_missing += 1
             continue
+        w, c = weight_of(word, layout), class_of(word, layout)
         subsets.present[n_present] = category
-        n_present += subsets.n_rows[category] == 0
-        subsets.n_rows[category] += 1
-        tallies[category, class_of(word, layout)] += weight_of(word, layout)
+        if tallies.shape[1] == 1:  # the weight says whether a category is new
+            n_present += tallies[category, 0] == 0
+            tallies[category, 0] += w << 32 | w * c
+        else:
+            n_present += subsets.n_rows[category] == 0
+            subsets.n_rows[category] += 1
+            tallies[category, c] += w
     return node.end - node.start - n_missing, n_present
 
 
@@ -165,14 +158,13 @@ def _write_responses(cuts, subsets, n_present):
 
 @inline_kernel
 def _clear(cuts, subsets, n_present):
-    tallies = cuts.tallies
+    n_cells = cuts.tallies.shape[1]
     for p in range(n_present):
         category = subsets.present[p]
-        tallies[category, 0] = 0
-        if tallies.shape[1] > 1:
+        for c in range(n_cells):
+            cuts.tallies[category, c] = 0
+        if n_cells > 1:
             subsets.n_rows[category] = 0
-            for c in range(1, tallies.shape[1]):
-                tallies[category, c] = 0
 
 
 @inline_kernel

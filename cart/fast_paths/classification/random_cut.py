@@ -125,13 +125,12 @@ class PackedCounts(NamedTuple):
 
     of_rows: np.ndarray  # (_NUMBERS_MAX, _ROWS_MAX) int32: of each row of a node
     left: np.ndarray  # (_NUMBERS_MAX, n_columns padded to whole vectors) int32: sums of those left
-    packing: np.ndarray  # (3,) int64: the Packing
     n_parts: np.ndarray  # (64,) int64: how many parts of so many bits a number has
 
     @classmethod
     def create(cls, n):
         of_rows, left = (np.empty((_NUMBERS_MAX, length), np.int32) for length in (_ROWS_MAX, n))
-        return cls(of_rows, left, np.empty(3, np.int64), 32 // np.maximum(np.arange(64), 1))
+        return cls(of_rows, left, 32 // np.maximum(np.arange(64), 1))
 
 
 class Packing(NamedTuple):
@@ -201,20 +200,18 @@ def _is_put_off(cuts, way, node, searched):
     if way.tiers[node.tier].across.shape[0] == 0 or node.end - node.start > _ROWS_MAX:
         return False
     n_counts = searched.counts.shape[0] + _counts_rows(way)
-    return n_counts <= _COUNTS_MAX and _can_pack(cuts.counts, searched.weight, n_counts)
+    packing = _packing(cuts.counts, searched.weight, n_counts)
+    return n_counts <= _COUNTS_MAX and packing.n_parts > 1 and packing.n_numbers <= _NUMBERS_MAX
 
 
 @inline_kernel
-def _can_pack(counts, weight, n_counts):
-    """Choose and write how the counts of a node of this weight are packed; False if there is no
-    room for them."""
+def _packing(counts, weight, n_counts):
+    """How the counts of a node of this weight are packed."""
     n_bits = highest_bit(np.uint64(weight)) + 1
-    n_parts = counts.n_parts[n_bits]
-    n_numbers = 1
+    n_parts, n_numbers = counts.n_parts[n_bits], 1
     while n_numbers * n_parts < n_counts and n_numbers <= _NUMBERS_MAX:  # a division takes longer
         n_numbers += 1
-    counts.packing[0], counts.packing[1], counts.packing[2] = n_bits, n_parts, n_numbers
-    return n_parts > 1 and n_numbers <= _NUMBERS_MAX
+    return Packing(n_bits, n_parts, n_numbers)
 
 
 @inline_kernel
@@ -246,7 +243,8 @@ def search_cut(way, node, searched, feature, best):
 def _try_drawn(cuts, way, node, searched):
     """Try the cuts that were put off, in the order of the draw; return the best one."""
     drawn, best, left = cuts.drawn, NO_CUT, searched.prefix.left
-    packing = _packing_of(cuts.counts)
+    counts_rows = _counts_rows(way)
+    packing = _packing(cuts.counts, searched.weight, left.shape[0] + counts_rows)
     _pack_rows(cuts.counts, packing, way, node, left.shape[0])
     _count_lanes(cuts, packing, way, node)
     for k in range(drawn.n_drawn[0]):
@@ -254,16 +252,11 @@ def _try_drawn(cuts, way, node, searched):
             break
         feature = drawn.feature[k]
         column = way.table.columns[feature]
-        n_left = _read_counts(cuts.counts, packing, column, left, _counts_rows(way))
+        n_left = _read_counts(cuts.counts, packing, column, left, counts_rows)
         score = _score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
             best = drawn_cut(drawn, feature, column, 0, score)
     return best
-
-
-@inline_kernel
-def _packing_of(counts):
-    return Packing(counts.packing[0], counts.packing[1], counts.packing[2])
 
 
 @inline_kernel
