@@ -11,6 +11,8 @@ grown on the copy. Every copy numbers its rows anew.
 
 import numpy as np
 
+from cart.jit.decorators import dispatch, inline_kernel
+
 LEAST_SHARE = 1 / 24  # of the columns: copies pay where a node looks at this share or more
 _HELD_ANYWAY = 2**20  # bytes of a table's codes that the level 2 cache holds without copies
 _PADDING = 16  # items behind each column of a copy, so that columns do not share cache sets
@@ -37,3 +39,27 @@ def create_cache_copies(codes, max_features, n_bytes):
     sizes = [size // codes.itemsize for size in n_bytes]
     sizes = [n if pays and 2 * n <= n_rows else 0 for n in sizes]
     return [(n, np.empty((n_columns, n + _PADDING), codes.dtype)) for n in sizes]
+
+
+@dispatch
+def room_of(rows):
+    """How many rows a tier has room for."""
+
+
+@dispatch
+def copy_rows(rows, start, n, nearer, layout):
+    """Copy n rows of a tier, from `start` on, and what they point to, to a nearer tier, where they
+    are numbered anew. `layout` is what the path needs to read a row, if anything."""
+
+
+@inline_kernel
+def nearest_copy(tiers, node, layout):
+    """Copy the rows of a node to the nearest tier that has room; return where they start and end
+    there, and the number of the tier."""
+    start, end, tier = node.start, node.end, node.tier
+    for nearer in range(node.tier + 1, len(tiers)):
+        n = end - start
+        if n <= room_of(tiers[nearer]):
+            copy_rows(tiers[tier], start, n, tiers[nearer], layout)
+            start, end, tier = 0, n, nearer
+    return start, end, tier

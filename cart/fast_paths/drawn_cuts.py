@@ -3,7 +3,7 @@
 In nodes of few rows, thresholds are drawn one by one, but all else is vectorized. Ranges and sides
 of many columns are found at once, a column in each lane of a vector:
 
-    rows across  0 [ 4 1 7 . ]     codes of a row side by side (see `cart.fast_paths.near_rows`)
+    rows across  0 [ 4 1 7 . ]     codes of a row side by side (see `cart.fast_paths.rows_across`)
                  1 [ 2 5 7 . ]
     low            [ 2 1 7 . ]     lowest and highest value: the last column is constant
     high           [ 4 5 7 . ]
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut, has_missing
-from cart.fast_paths.near_rows import HALF, SIGN, WIDTH, load_across, n_blocks
+from cart.fast_paths.rows_across import HALF, SIGN, WIDTH, load_across, n_blocks
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.float_order import TOP

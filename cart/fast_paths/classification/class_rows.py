@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.frontier import moved
-from cart.jit.decorators import dispatch, inline_kernel
+from cart.jit.decorators import inline_kernel
 from cart.primitives.gather import gather
 from cart.primitives.radix_sort import N_DIGITS, ROOM
 
@@ -20,8 +19,13 @@ class ClassRows(NamedTuple):
     def create(cls, n, codes):
         return cls(np.empty(n, np.uint32), codes)
 
-    def copy_codes(self, words, layout, nearer):
+    def room_of(self):
+        return self.words.shape[0]
+
+    def copy_rows(self, start, n, nearer, layout):
+        words = self.words[start : start + n]
         copy_columns(self.codes, words, layout, nearer.codes)
+        renumber_words(words, layout, nearer.words)
 
 
 class ClassScratch(NamedTuple):
@@ -56,20 +60,7 @@ def copy_columns(codes, words, layout, copied):
 
 
 @inline_kernel
-def copy_near(tiers, layout, node):
-    """Copy the node's rows to the nearest tier that has room; return the node as it is there."""
-    start, end, tier = node.start, node.end, node.tier
-    for nearer in range(node.tier + 1, len(tiers)):
-        if end - start <= tiers[nearer].words.shape[0]:
-            words, n = tiers[tier].words[start:end], end - start
-            copy_codes(tiers[tier], words, layout, tiers[nearer])
-            for i in range(n):
-                low = words[i] & layout.low_mask
-                tiers[nearer].words[i] = np.uint32(i) << layout.low_bits | low
-            tier, start, end = nearer, 0, n
-    return moved(node, start, end, tier)
-
-
-@dispatch
-def copy_codes(rows, words, layout, nearer):
-    """Copy the codes that words point to, to a nearer tier of the same class."""
+def renumber_words(words, layout, copied):
+    """Copy words, and number their rows 0, 1, ..."""
+    for i in range(words.shape[0]):
+        copied[i] = np.uint32(i) << layout.low_bits | words[i] & layout.low_mask

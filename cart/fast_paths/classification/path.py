@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import NO_CUT, FastPath, tree_at, write_leaf, write_way_of_missing
-from cart.fast_paths.cache_copies import create_cache_copies
-from cart.fast_paths.classification.class_rows import ClassRows, ClassScratch, copy_near
+from cart.fast_paths.cache_copies import create_cache_copies, nearest_copy
+from cart.fast_paths.classification.class_rows import ClassRows, ClassScratch
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts
 from cart.fast_paths.classification.cuts import (
     BARRED,
@@ -34,7 +34,7 @@ from cart.fast_paths.classification.impurities import (
 )
 from cart.fast_paths.classification.packed_rows import Layout, pack_rows
 from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
-from cart.growth.frontier import NodeStack, push_root, with_weight
+from cart.growth.frontier import NodeStack, moved, push_root, with_weight
 from cart.growth.loop import Children, grow
 from cart.growth.node_step import child_bounds
 from cart.growth.plan import Limits
@@ -96,7 +96,7 @@ class ClassCountsWay(NamedTuple):
                 value[1] = 1.0 - value[0]
 
     def search(self, node):
-        node = copy_near(self.tiers, self.layout, node)
+        node = moved(node, *nearest_copy(self.tiers, node, self.layout))
         counts, weight = self.scratch.pending[node.row], np.int64(node.weight)
         searched = ClassNode(self.criterion, self.prefix, self.layout, counts, weight)
         draw, limits = self.draw, self.limits

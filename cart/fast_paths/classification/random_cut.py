@@ -15,7 +15,7 @@ import numpy as np
 from cart.fast_paths.base import MISSING_LEFT, NO_CUT, Cut
 from cart.fast_paths.cache_copies import create_cache_copies
 from cart.fast_paths.classification.best_cut import keeps_direction
-from cart.fast_paths.classification.class_rows import copy_columns
+from cart.fast_paths.classification.class_rows import copy_columns, renumber_words
 from cart.fast_paths.classification.cuts import (
     BestCuts,
     divide_in_order,
@@ -34,7 +34,7 @@ from cart.fast_paths.classification.packed_rows import (
 )
 from cart.fast_paths.classification.path import ClassCountsPath, total_weight
 from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_among, draw_cut, drawn_cut
-from cart.fast_paths.near_rows import (
+from cart.fast_paths.rows_across import (
     HALF,
     SIGN,
     WIDTH,
@@ -70,7 +70,8 @@ _NEAR_ROWS = (
 class AcrossRows(NamedTuple):
     """The rows of a tier, as in `ClassRows`, with codes stored in columns or across.
 
-    If they are across, nodes read many features of a row at once (see `cart.fast_paths.near_rows`).
+    If they are across (see `cart.fast_paths.rows_across`), nodes read many features of a row at
+    once.
     """
 
     words: np.ndarray  # (n,) uint32
@@ -83,11 +84,16 @@ class AcrossRows(NamedTuple):
         across = create_across(0, 0) if across is None else across
         return cls(np.empty(n, np.uint32), codes, across, across.view(np.uint32))
 
-    def copy_codes(self, words, layout, nearer):
+    def room_of(self):
+        return self.words.shape[0]
+
+    def copy_rows(self, start, n, nearer, layout):
+        words = self.words[start : start + n]
         if nearer.across.shape[0] == 0:
             copy_columns(self.codes, words, layout, nearer.codes)
         else:
             copy_across(self.across, self.codes, words, layout.low_bits, nearer.across)
+        renumber_words(words, layout, nearer.words)
 
 
 class StridedCodes(NamedTuple):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, NO_CUT, Cut
-from cart.fast_paths.cache_copies import LEAST_SHARE, create_cache_copies
+from cart.fast_paths.cache_copies import LEAST_SHARE, create_cache_copies, nearest_copy
 from cart.fast_paths.drawn_cuts import (
     DrawnCuts,
     begin_cuts,
@@ -28,7 +28,6 @@ from cart.fast_paths.drawn_cuts import (
     drawn_cut,
     find_sides,
 )
-from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
@@ -50,6 +49,7 @@ from cart.fast_paths.regression.tree_growth import (
     node_of,
     split_node,
 )
+from cart.fast_paths.rows_across import create_across, write_across
 from cart.growth.frontier import NodeStack, moved
 from cart.growth.loop import grow
 from cart.growth.plan import Limits
@@ -84,12 +84,25 @@ class DrawnRows(NamedTuple):
     samples: np.ndarray  # (n,) uint32: in scikit-learn's order
     codes: np.ndarray  # (n_columns, at least n) uint32
     targets: np.ndarray  # (n * per_row,) float64: as the criterion keeps them
-    across: np.ndarray  # codes as in `cart.fast_paths.near_rows`, in the nearest tier; else empty
+    across: np.ndarray  # codes as in `cart.fast_paths.rows_across`, in the nearest tier; else empty
 
     @classmethod
     def create(cls, per_row, n, codes, is_nearest=False):
         across = create_across(n, len(codes) if is_nearest else 0)
         return cls(np.empty(n, np.uint32), codes, np.empty(per_row * n), across)
+
+    def room_of(self):
+        return self.samples.shape[0]
+
+    def copy_rows(self, start, n, nearer, criterion):
+        samples = self.samples[start : start + n]
+        for column in range(nearer.codes.shape[0]):
+            take(self.codes[column], samples, nearer.codes[column])
+        if nearer.across.shape[0] > 0:
+            write_across(nearer.across, nearer.codes, n)
+        for i in range(n):
+            copy_row(criterion, self.targets, samples[i], nearer.targets, i)
+            nearer.samples[i] = i
 
 
 class GatheredSides(NamedTuple):
@@ -190,7 +203,7 @@ class DrawnMeanWay(NamedTuple):
     limits: Limits
 
     def search(self, node):
-        node = _copy_near(self.growth.criterion, self.tiers, node)
+        node = moved(node, *nearest_copy(self.tiers, node, self.growth.criterion))
         rows, draw, limits = self.tiers[node.tier], self.growth.draw, self.limits
         few, samples = _has_few(rows, node), rows.samples[node.start : node.end]
         if few:
@@ -241,33 +254,9 @@ class DrawnMeanWay(NamedTuple):
 
 
 @inline_kernel
-def _copy_near(criterion, tiers, node):
-    """Copy the node's rows to the nearest tier that has room; return the node as it is there."""
-    start, end, tier = node.start, node.end, node.tier
-    for nearer in range(node.tier + 1, len(tiers)):
-        if end - start <= tiers[nearer].samples.shape[0]:
-            _fill_cache_copy(criterion, tiers[tier], start, end - start, tiers[nearer])
-            tier, start, end = nearer, 0, end - start
-    return moved(node, start, end, tier)
-
-
-@inline_kernel
 def _has_few(rows, node):
     """Are the node's rows in the nearest tier, and at most FEW?"""
     return rows.across.shape[0] > 0 and node.end - node.start <= FEW
-
-
-@inline_kernel
-def _fill_cache_copy(criterion, rows, start, n, nearer):
-    """Copy what samples[start:start + n] point to, to a nearer tier."""
-    samples = rows.samples[start : start + n]
-    for column in range(nearer.codes.shape[0]):
-        take(rows.codes[column], samples, nearer.codes[column])
-    if nearer.across.shape[0] > 0:
-        write_across(nearer.across, nearer.codes, n)
-    for i in range(n):
-        copy_row(criterion, rows.targets, samples[i], nearer.targets, i)
-        nearer.samples[i] = i
 
 
 @inline_kernel

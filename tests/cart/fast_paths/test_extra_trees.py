@@ -11,9 +11,9 @@ from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING
 from cart.fast_paths.classification import random_cut as class_cut
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_cut, drawn_cut, find_sides
-from cart.fast_paths.near_rows import create_across, write_across
 from cart.fast_paths.regression import random_cut
 from cart.fast_paths.regression.random_cut import RandomMeanPath
+from cart.fast_paths.rows_across import create_across, write_across
 from cart.growth.plan import make_plan
 from cart.jit.decorators import entry_kernel
 from cart.splitting import criteria

@@ -43,6 +43,19 @@ class HistogramRows(NamedTuple):
     def create(cls, n, codes):
         return cls(np.empty(n, np.uint32), codes, np.empty(2 * n))
 
+    def room_of(self):
+        return self.rows.shape[0]
+
+    def copy_rows(self, start, n, nearer, layout):
+        rows, targets = self.rows[start : start + n], self.targets
+        for column in range(nearer.codes.shape[0]):
+            codes, copied = self.codes[column], nearer.codes[column]
+            for i in range(n):
+                copied[i] = codes[rows[i]]
+        for i in range(n):
+            write_target(nearer.targets, i, weight_at(targets, rows[i]), y_at(targets, rows[i]))
+            nearer.rows[i] = i
+
 
 class HistogramScratch(NamedTuple):
     """The histogram of the current feature; 0 between searches."""

@@ -17,9 +17,9 @@ from itertools import starmap
 import numpy as np
 
 from cart.fast_paths.base import may_be_split
-from cart.fast_paths.cache_copies import create_cache_copies
+from cart.fast_paths.cache_copies import create_cache_copies, nearest_copy
 from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
-from cart.fast_paths.regression.cut_score import slack_of, weight_at, write_target, y_at
+from cart.fast_paths.regression.cut_score import slack_of, write_target
 from cart.fast_paths.regression.histograms.histogram import (
     CODES_MAX,
     HistogramRows,
@@ -58,28 +58,10 @@ _LARGEST = 1e50  # limit of targets and weights: products of their squares stay 
 
 
 @inline_kernel
-def _fill_cache_copy(rows, start, n, nearer):
-    """Copy n rows, from `start` on, to a nearer tier."""
-    for column in range(nearer.codes.shape[0]):
-        codes = rows.codes[column]
-        copied = nearer.codes[column]
-        for i in range(n):
-            copied[i] = codes[rows.rows[start + i]]
-    for i in range(n):
-        row = rows.rows[start + i]
-        write_target(nearer.targets, i, weight_at(rows.targets, row), y_at(rows.targets, row))
-        nearer.rows[i] = i
-
-
-@inline_kernel
 def _move_to_cache_copy(tiers, stack, height, node):
     """Copy a node's rows to the nearest tier that it fits into; return the Node there."""
-    start, end, tier = node.start, node.end, node.tier
-    for nearer in range(tier + 1, len(tiers)):
-        if node.n <= tiers[nearer].rows.shape[0]:
-            _fill_cache_copy(tiers[tier], start, node.n, tiers[nearer])
-            tier, start, end = nearer, 0, node.n
-            stack.start[height], stack.end[height] = start, end
+    start, end, tier = nearest_copy(tiers, node, None)
+    stack.start[height], stack.end[height] = start, end
     return Node(
         start, end, node.n, tier, node.depth, node.n_constant, node.impurity, node.weight,
         node.total, node.rest, node.bounds, node.row,
