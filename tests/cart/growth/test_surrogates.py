@@ -85,10 +85,10 @@ def leaves_of(tree, X, routes):
 @examples(40)
 @given(
     st.integers(0, 10**6), st.sampled_from(["learned", "surrogate", "majority"]),
-    st.sampled_from(["all", "known"]), st.booleans(),
+    st.sampled_from(["all", "known"]), st.booleans(), st.sampled_from([0.0, 0.2]),
 )  # fmt: skip
-def test_surrogates_are_those_of_the_plain_loop(seed, missing, style, is_weighted):
-    X, y, weight = table(seed)
+def test_surrogates_are_those_of_the_plain_loop(seed, missing, style, is_weighted, share):
+    X, y, weight = table(seed, share=share)
     weight = weight if is_weighted else np.ones(len(y))
     model = DecisionTreeClassifier(
         surrogates=9, missing=missing, surrogate_style=style, random_state=0, precision="float64"
@@ -320,6 +320,7 @@ def test_competitors_are_those_of_the_plain_loop(seed, has_missing, criterion):
     for node in range(tree.node_count):
         here = rows.pop(node)
         if tree.children_left[node] < 0:
+            assert np.isnan(tree.competitors.margin[node])
             continue
         feature = tree.feature[node]
         gains = {}
@@ -336,6 +337,10 @@ def test_competitors_are_those_of_the_plain_loop(seed, has_missing, criterion):
         found = {j: g for j, g in found.items() if g > 1e-9}  # less is rounding
         expected = {j: g for j, g in gains.items() if j != feature and g > 1e-9}
         assert found == pytest.approx(expected)
+        best = max(gains.values(), default=0.0)
+        second = max((g for j, g in gains.items() if j != feature), default=0.0)
+        margin = 1.0 - second / best if best > 0.0 else np.nan
+        assert tree.competitors.margin[node] == pytest.approx(margin, abs=1e-9, nan_ok=True)
         goes_left = go_left(tree, node, X[here], [])
         rows[tree.children_left[node]] = here[goes_left]
         rows[tree.children_right[node]] = here[~goes_left]
