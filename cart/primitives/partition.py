@@ -37,15 +37,13 @@ def partition(sides, source, n, target, spare):
     spare : ndarray of shape (at least n,)
     """
     n_left = np.int64(0)  # without the JIT, a sum that began with the int 0 would stay uint8
-    n_right = np.int64(0)
     for i in range(n):
         item = source[i]
         left = goes_left(sides, i, item)
         target[n_left] = item
-        spare[n_right] = item
+        spare[i - n_left] = item
         n_left += left
-        n_right += 1 - left
-    for i in range(n_right):
+    for i in range(n - n_left):
         target[n_left + i] = spare[i]
     return n_left
 
@@ -92,12 +90,9 @@ def divide_block(lanes, words, codes, step, last, spare, first, n_left):
 @inline_kernel
 def divide_each(words, codes, step, last, spare, first, n_left):
     """Divide words[first:] one by one; return how many of all words go left."""
-    n_right = first - n_left
     for i in range(first, words.shape[0]):
         word, code = words[i], (np.int64(codes[i]) + np.int64(step)) & 0xFFFFFFFF
         words[n_left] = word
-        spare[n_right] = word
-        goes_left = np.int64(code <= last)
-        n_left += goes_left
-        n_right += 1 - goes_left
+        spare[i - n_left] = word
+        n_left += np.int64(code <= last)
     return n_left

@@ -59,6 +59,18 @@ class _Marked(NamedTuple):
         return np.int64(self.is_left[item])
 
 
+class _OfCut(NamedTuple):
+    """Where a cut sends rows."""
+
+    codes: np.ndarray  # of the table's rows
+    left_code: int  # the highest code that goes left
+    also_left: int  # another one that does, see `cart.fast_paths.base.also_left`
+
+    def goes_left(self, i, item):
+        code = self.codes[item]
+        return np.int64((code <= self.left_code) | (code == self.also_left))
+
+
 @inline_kernel
 def swap_across(samples, start, end, is_left, swap):
     """Divide samples[start:end] as scikit-learn does (see `exchange`); those marked go left."""
@@ -172,19 +184,8 @@ def partition_rows(rows, spare, codes, cut, start, n):
 
     Returns the place of the first row that goes right.
     """
-    left = start
-    right = 0
-    other = also_left(cut)
-    for i in range(start, start + n):
-        row = rows[i]
-        goes_left = np.int64((codes[row] <= cut.left_code) | (codes[row] == other))
-        rows[left] = row
-        spare[right] = row
-        left += goes_left
-        right += 1 - goes_left
-    for i in range(right):
-        rows[left + i] = spare[i]
-    return left
+    mine = rows[start : start + n]
+    return start + partition(_OfCut(codes, cut.left_code, also_left(cut)), mine, n, mine, spare)
 
 
 @inline_kernel

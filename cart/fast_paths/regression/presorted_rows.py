@@ -192,15 +192,13 @@ class PresortedRows(NamedTuple):
         n_listed = n_listed_of(self.entries, first, n, code)
         entries, divided = self.entries[first : first + n_listed], self.entries[to : to + n]
         left = np.int64(0)
-        right = n_left
         for i in range(n_listed):
             goes_left = is_left[row_at(entries, i)]
-            divided[left if goes_left else right] = entries[i]
+            divided[left if goes_left else n_left + i - left] = entries[i]
             left += goes_left
-            right += 1 - goes_left
         if code != MISSING:
             _end_list(self, column, start, n_left, to, left)
-            _end_list(self, column, start + n_left, n - n_left, to + n_left, right - n_left)
+            _end_list(self, column, start + n_left, n - n_left, to + n_left, n_listed - left)
 
     def note_split(self, table, this, node, cut, n_left):
         pass
