@@ -319,7 +319,8 @@ def select_features(
         A feature is confirmed if p <= alpha. Otherwise it is rejected if the binomial test against
         1/2 finds too few hits, and tentative if not.
     n_rounds : int, default=99
-        Number of refits. "maximum" needs at least 1 / alpha - 1.
+        Number of refits. "maximum" needs at least 1 / alpha - 1, "boruta" at least
+        1 + log2(n_features / alpha).
     measure : callable, default=None
         `measure(forest, X, y)` returns Importances of every column; exact `oob_permutation` with
         the Brier score or squared error by default.
@@ -351,7 +352,10 @@ def select_features(
     if not (isinstance(alpha, Real) and 0.0 < alpha < 1.0):
         raise ValueError(f"alpha={alpha!r} must lie between 0 and 1.")
     require_count("n_rounds", n_rounds)
-    least = int(np.ceil(1.0 / alpha - 1.0 - 1e-9)) if method == "maximum" else 1
+    least = 1.0 / alpha - 1.0
+    if method == "boruta":  # the smallest possible p is n_features * 2 / 2**n_rounds
+        least = 1.0 + np.log2(forest.n_features_in_ / alpha)
+    least = int(np.ceil(least - 1e-9))
     if n_rounds < least:
         raise ValueError(
             f"n_rounds={n_rounds} cannot confirm anything at alpha={alpha}; use at least {least}."

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -163,6 +163,15 @@ def test_refusals():
     forest = RandomForestRegressor(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="use at least 19"):
         select_features(forest, X, y, n_rounds=18)
+    for n_features, least in ((6, 8), (3, 7)):
+        with pytest.raises(ValueError, match=f"use at least {least}"):
+            select_features(
+                forest.fit(X[:, :n_features], y), X[:, :n_features], y, method="boruta",
+                n_rounds=least - 1,
+            )  # fmt: skip
+        for n_rounds in (least - 1, least):  # one feature always hits, the others never
+            decision = decide(n_rounds * np.eye(n_features)[0], n_rounds, 0.05, "boruta")[1]
+            assert ("confirmed" in decision) == (n_rounds == least)
     with pytest.raises(ValueError, match="method='minimum'"):
         select_features(forest, X, y, method="minimum")
     with pytest.raises(ValueError, match="alpha=1"):
@@ -219,6 +228,8 @@ def test_sample_weight_reaches_the_forest_and_its_refits(kind, is_routed):
     np.testing.assert_array_equal(selector.selection_.rounds, direct.rounds)
     with pytest.raises(TypeError, match="strange"):
         selector.fit(X, y, strange=1)
+    with config_context(enable_metadata_routing=True), pytest.raises(UnsetMetadataPassedError):
+        FeatureSelector(kind(15)).fit(X, y, sample_weight=weight)
 
 
 def test_frames_of_polars_keep_their_types():
@@ -232,6 +243,8 @@ def test_frames_of_polars_keep_their_types():
     selector = FeatureSelector(forest, n_rounds=19, random_state=0)
     of_polars = selector.set_output(transform="polars").fit(X, y).transform(X)
     assert of_polars.equals(X[["city", "size"]])
+    with pytest.raises(ValueError, match="feature names should match"):
+        selector.transform(X[["size", "city", "noise"]])
     of_pandas = selector.set_output(transform="pandas").transform(X)
     assert of_pandas["size"].dtype == np.float64
     assert of_pandas.to_dict("list") == of_polars.to_dict(as_series=False)
