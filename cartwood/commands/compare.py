@@ -176,8 +176,6 @@ def _fit(name, model, X, X_test, y, y_test, about=""):
         model.set_params(callback=progress)
     with progress, fitting.quiet_about_rows_in_every_bag():
         seconds_fit = _seconds(lambda: model.fit(X, y))
-    if is_ours:
-        model.set_params(callback=None)
     seconds_predict = _seconds(lambda: model.predict(X_test))
     score = model.score(X_test, y_test)
     is_useless = fitting.is_useless(model, y)

@@ -166,9 +166,8 @@ def _durations(column):
     if column.dtype.kind != "m":
         text = as_text(column).str.strip()
         others = text.dropna()[~text.dropna().str.fullmatch(_DURATION)]
-        if is_number(column) or len(others):
-            why = f"{others.iloc[0]!r} is not a duration" if len(others) else "it holds numbers"
-            raise ValueError(why)
+        if len(others):
+            raise ValueError(f"{others.iloc[0]!r} is not a duration")
         column = pd.to_timedelta(text.str.replace(r"(?<=\d)\s*d\b", "D", regex=True))
     return column.dt.total_seconds().to_numpy(np.float64)
 

@@ -59,8 +59,7 @@ class Refits:
         warn_of_repeated_rows(check_forest(forest, X, y, out_of_bag=False))
         _require_draws_of(forest)
         X = X.tocsr() if issparse(X) else native_frame(X)
-        y = np.asarray(y)
-        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        y = np.asarray(y).ravel()
         if measure is not None:
             measure = _refusing_others(measure)
         measures = (measure, measure) if measure else (oob_permutation, values_out_of_bag)

@@ -191,7 +191,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         order = descending(self._leading.values)[:10]
-        width = max(len(str(self.feature_names[j])) for j in order)
+        width = max(len(self.feature_names[j]) for j in order)
 
         def line(name, cells):
             return f"{name:<{width}}" + "".join(f"  {cell:>20}" for cell in cells)
