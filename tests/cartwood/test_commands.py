@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cartwood import RandomForestRegressor, interop, page
 from cartwood.__main__ import COMMANDS, main
 from cartwood.page import draw
 from cartwood.terminal import UserError, print_table
@@ -198,6 +199,22 @@ def test_compare_has_both_sides(houses, capsys):
     assert "one standard error, over data for Cartwood and over permutations for" in text
 
 
+def test_scikit_learn_gets_codes_of_categories():
+    """Sorted; a category that was not in training is missing, as a gap is."""
+    train = pd.DataFrame({"city": ["b", "a", "c"], "size": [1.0, 2.0, 3.0]})
+    new = pd.DataFrame({"city": ["c", "d", "a", None], "size": 4.0})
+    found = interop.encode(new, ["city"], train)
+    np.testing.assert_array_equal(found["city"], [2.0, np.nan, 0.0, np.nan])
+    assert (found["size"] == 4.0).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(61.5, "61.5 s"), (0.25, "250 ms"), (0.0021, "2.10 ms"), (4e-5, "40.0 µs")]
+)
+def test_times_have_a_suitable_unit(value, said):
+    assert page.seconds(value) == said
+
+
 @pytest.fixture
 def saved(houses):
     """A model of the prices, under a name of any kind."""
@@ -325,6 +342,9 @@ def test_what_is_no_model_is_refused(houses, saved, capsys):
     assert "is not a model file" in capsys.readouterr().err
     assert run("predict", houses.with_name("none.model"), houses) == 2
     assert "cannot read" in capsys.readouterr().err
+    RandomForestRegressor(1).fit([[1.0], [2.0]], [1.0, 2.0]).save(houses.with_name("other.model"))
+    assert run("predict", houses.with_name("other.model"), houses) == 2
+    assert "was not saved by `cartwood fit --save`" in capsys.readouterr().err
     houses.with_name("few.csv").write_text("size\n3\n")
     assert run("predict", saved, houses.with_name("few.csv")) == 2
     assert "there is no column 'city'" in capsys.readouterr().err

@@ -419,6 +419,9 @@ def test_ranks_and_clusters(wide):
     assert abs(places[0] - places[1]) == 1  # correlated features stand side by side
     assert_readable(ax.figure, ax.yaxis)
     matplotlib.pyplot.close(ax.figure)
+    ax = plot_clusters(correlation[::-1, ::-1], frame.columns[::-1], max_features=2)
+    assert {label.get_text() for label in ax.get_yticklabels()} == {*frame.columns[:2]}
+    matplotlib.pyplot.close(ax.figure)
 
 
 def test_pictures_show_what_the_warnings_name(lessons):

@@ -161,11 +161,12 @@ def test_ten_features():
 
 @pytest.mark.parametrize("task", ["regression", "binary", "classes"])
 @pytest.mark.parametrize("adopted", [False, True])
-def test_out_of_bag_values_are_of_the_trees_that_have_not_seen_the_row(task, adopted):
+@pytest.mark.parametrize("n_trees", [1, 6])
+def test_out_of_bag_values_are_of_the_trees_that_have_not_seen_the_row(task, adopted, n_trees):
     X, y = table(task)
     package = __import__("sklearn.ensemble").ensemble if adopted else forest
     kind = "RandomForestRegressor" if task == "regression" else "RandomForestClassifier"
-    model = getattr(package, kind)(6, random_state=0).fit(X, y)
+    model = getattr(package, kind)(n_trees, random_state=0).fit(X, y)
     found = shap_values(model, X, out_of_bag=True)
     total, n = np.zeros_like(found.values), np.zeros(len(X), int)
     base, squares = np.zeros_like(found.prediction), np.zeros_like(found.values)
@@ -303,6 +304,17 @@ def test_mean_abs():
     np.testing.assert_allclose(whole.values, size.mean(axis=0))
     np.testing.assert_allclose(whole.standard_error, size.std(axis=0) / np.sqrt(len(X)))
     np.testing.assert_array_equal(found.mean_abs(per_row=True).per_row, size)
+
+
+@pytest.mark.parametrize("out_of_bag", [False, True])
+def test_mean_absolute_shap_is_that_of_the_values(out_of_bag):
+    X, y = table("regression")
+    model = forest.RandomForestRegressor(30, random_state=0).fit(X, y)
+    expected = shap_values(model, X, out_of_bag=out_of_bag).mean_abs()
+    found = mean_absolute_shap(model, X, out_of_bag=out_of_bag)
+    assert found.measure == "mean_absolute_shap" + "_oob" * out_of_bag
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.standard_error, expected.standard_error)
 
 
 def test_rows_of_one_group_count_as_one_for_errors():
