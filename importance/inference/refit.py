@@ -196,7 +196,7 @@ def _weight_of_fit(forest, y):
             f"The forest has class_weight={class_weight!r}, but its rows had equal weights in the "
             "fit. Reset it with set_params, or fit it again."
         )
-    if np.allclose(of_classes, weight, rtol=1e-12):
+    if np.allclose(of_classes, weight, rtol=1e-12, atol=0.0):
         return None
     raise ValueError(
         "The forest was fitted with both class_weight and sample_weight, which its refits cannot "

@@ -195,9 +195,12 @@ def test_refits_have_the_weights_of_the_fit():
         seen.clear()
     balanced = PeerClassifier(3, random_state=0, class_weight="balanced").fit(X, y)
     permutation_test(balanced, X, y, n_repeats=1)
-    both = PeerClassifier(3, random_state=0, class_weight="balanced").fit(X, y, weight)
-    with pytest.raises(ValueError, match="both class_weight and sample_weight"):
-        permutation_test(both, X, y, n_repeats=1)
+    tiny, alike = dict.fromkeys(np.unique(y), 1e-9), 1.0 + 1e-7 * weight
+    for kind in (RandomForestClassifier, PeerClassifier):
+        for of_classes, own in (("balanced", weight), (tiny, weight + 1.0), ("balanced", alike)):
+            both = kind(3, random_state=0, class_weight=of_classes).fit(X, y, own)
+            with pytest.raises(ValueError, match="both class_weight and sample_weight"):
+                permutation_test(both, X, y, n_repeats=1)
 
 
 def test_weights_go_with_the_target_that_is_permuted():
