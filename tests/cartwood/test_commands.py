@@ -63,6 +63,12 @@ def test_importance_prints_a_table_and_writes_a_page(houses, capsys):
     assert lead.startswith("city matters most for price")
     assert "&lt;noise&gt;" in text
     assert "<noise>" not in text
+    for words in (
+        "<b>149</b><span>rows</span>",
+        "<b>20</b><span>trees</span>",
+        "1 column of categories (city 3)",
+    ):
+        assert words in text
     assert not re.search(r'(src|href)="(?!#)|@import|url\((?!#)', text)  # needs no other file
 
 
@@ -197,6 +203,7 @@ def test_compare_has_both_sides(houses, capsys):
     text = page.read_text()
     assert "On houses, Cartwood fits in" in text
     assert "one standard error, over data for Cartwood and over permutations for" in text
+    assert text.count('class="error"') == 6  # lines of three columns, on both sides
 
 
 def test_scikit_learn_gets_codes_of_categories():
