@@ -15,6 +15,7 @@ from benchmarks.studies.importance_designs import independent_given_the_rest, st
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import conditional_permutation, oob_permutation
 from importance.conditional.association import Association
+from importance.conditional.donors import find_neighbors
 from tests.oracles import forests as oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Most out-of-bag rows")
@@ -167,6 +168,23 @@ def test_neighbours_are_the_nearest_by_ranks():
     assert result.movable[0] == pytest.approx(n_movable / n_rows)
     assert result.movable[2] == 1.0
     assert [list(names) for names in result.conditioned_on] == [["x1", "x2"], ["x0"], []]
+
+
+def test_neighbours_beside_gaps_and_categories():
+    """Ranks lie in [0, 1], a gap is 1 above the highest, and two categories are 1 apart."""
+    rng = np.random.RandomState(0)
+    X = np.column_stack((rng.normal(size=80), rng.randint(3, size=80), rng.normal(size=80)))
+    X[rng.uniform(size=80) < 0.3, 0] = np.nan
+    known = ~np.isnan(X[:, 0])
+    ranks = np.full((80, 2), 2.0)
+    ranks[known, 0] = (rankdata(X[known, 0]) - 1) / (known.sum() - 1)
+    ranks[:, 1] = (rankdata(X[:, 2]) - 1) / 79
+    apart = ((ranks[:, np.newaxis] - ranks) ** 2).sum(axis=2) + (X[:, [1]] != X[:, 1])
+    np.fill_diagonal(apart, np.inf)
+    is_categorical = np.array([False, True, False])
+    found = find_neighbors(X, np.arange(3), is_categorical, 50, np.random.RandomState(0))
+    there = np.sort(np.take_along_axis(apart, found, axis=1), axis=1)
+    np.testing.assert_allclose(there, np.sort(apart, axis=1)[:, :50], atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["cells", "neighbours"])

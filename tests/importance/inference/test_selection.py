@@ -209,6 +209,19 @@ def test_selector_in_a_pipeline():
     np.testing.assert_array_equal(loose.get_support(), loose.selection_.decision != "rejected")
 
 
+def test_selector_selects_as_the_function():
+    X, y = table()
+    forest = RandomForestRegressor(5, max_depth=3, random_state=0)
+    options = {"method": "boruta", "alpha": 0.3, "n_rounds": 7, "random_state": 3}
+    options["measure"] = lambda forest, X, y: mdi(forest)
+    found = FeatureSelector(forest, **options).fit(X, y).selection_
+    direct = select_features(clone(forest).fit(X, y), X, y, **options)
+    np.testing.assert_array_equal(found.rounds, direct.rounds)
+    np.testing.assert_array_equal(found.p_values, direct.p_values)
+    np.testing.assert_array_equal(found.decision, direct.decision)
+    assert np.any((direct.p_values > 0.05) & direct.confirmed)  # alpha was passed on
+
+
 @pytest.mark.parametrize("kind", [RandomForestClassifier, PeerClassifier])
 @pytest.mark.parametrize("is_routed", [False, True])
 def test_sample_weight_reaches_the_forest_and_its_refits(kind, is_routed):
