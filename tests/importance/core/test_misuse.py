@@ -46,7 +46,10 @@ from importance.core.held_out_rows import compare_rows
 BOTH = pytest.mark.parametrize("kind", [RandomForestRegressor, peers.RandomForestRegressor])
 EACH_REFIT = pytest.mark.parametrize(
     "function",
-    [over_data, permutation_test, select_features, shadow, importance.janitza, drop_column],
+    [
+        *(over_data, permutation_test, select_features, shadow, importance.janitza),
+        *(drop_column, conditional_test),
+    ],
 )
 OF_A_TABLE = [
     *(unbiased_mdi, optimism, oob_permutation, forest_permutation, held_out_permutation),

@@ -1,5 +1,7 @@
 """`oob_permutation` on rows that are drawn: right on average, and the draw is in the error."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from forest import RandomForestRegressor
 from importance import (
     oob_permutation,
 )
+from importance.permutation.drawn_rows import DrawnRows, judges_of
 from tests.importance.permutation.tables import (
     biased_coin_table,
 )
@@ -24,6 +27,16 @@ def test_rows_that_are_drawn_say_what_all_say_on_average():
     assert np.abs(off).max() < 3.0, off
     # Without the factor for rows that meet themselves it would be off by a twelfth.
     assert (error[:2] < exact.values[:2] / 12 / 4).all()
+
+
+def test_the_mean_over_all_draws_is_the_value_of_all_rows():
+    """What a row loses with the value of another, over all pairs, those of itself included."""
+    loses = np.random.RandomState(0).normal(size=(7, 7))
+    np.fill_diagonal(loses, 0.0)
+    _, share, factor = judges_of(0, np.arange(7), DrawnRows.of(3, [0], None))
+    means = [loses[np.ix_(rows, rows)].mean() for rows in combinations(range(7), 3)]
+    assert factor * np.mean(means) == pytest.approx(loses.mean())
+    assert share == 3 / 7
 
 
 def test_the_chance_of_the_draw_is_in_the_stated_error():
