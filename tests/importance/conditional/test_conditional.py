@@ -135,6 +135,18 @@ def test_categories_share_a_cell_if_every_split_treats_them_alike():
         assert result.per_tree[t, 1] == pytest.approx(total / len(rows))
 
 
+def test_trees_without_rows_of_weight_say_nothing():
+    X, y = small(load_diabetes)
+    forest = RandomForestRegressor(8, random_state=0).fit(X, y)
+    weight = np.zeros(len(y))
+    weight[forest.estimators_samples_[2]] = 1.0  # none of them is out of bag for this tree
+    found = conditional_permutation(forest, X, y, sample_weight=weight)
+    assert np.isnan(found.per_tree[2]).all()
+    others = np.delete(found.per_tree, 2, axis=0)
+    np.testing.assert_allclose(found.values, others.mean(axis=0))
+    np.testing.assert_allclose(found.standard_error, others.std(axis=0) / np.sqrt(7))
+
+
 def test_neighbours_are_the_nearest_by_ranks():
     rng = np.random.RandomState(5)  # of the first table whose sixth and seventh neighbour never tie
     X = rng.normal(size=(120, 3)).astype(np.float32)

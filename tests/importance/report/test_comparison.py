@@ -21,11 +21,12 @@ from importance import (
 )
 from importance.core.groups import parse_groups
 from importance.core.plots import plot_clusters, plot_ranks
-from importance.core.result import Importances
+from importance.core.result import OVER_TREES, Importances
 from importance.report.advice import (
     advise,
     on_misleading,
     on_noise,
+    on_optimism,
     on_order,
     on_replaceable,
     on_shared_importance,
@@ -107,6 +108,25 @@ def comparison_of(used, missed=None, jointly=None, groups=(), correlation=None):
     return SimpleNamespace(
         results=results, jointly=joint, groups=groups, correlation=correlation, feature_names=names
     )
+
+
+@pytest.mark.parametrize(("error", "n_said"), [(0.01, 1), (1.0, 0)])
+def test_mdi_is_contradicted_by_what_trees_agree_on_only(error, n_said):
+    """x0 has half of MDI and nothing out of bag, but perhaps all of it if the trees disagree."""
+
+    def result(measure, values, errors):
+        names = np.array(["x0", "x1"])
+        return Importances(
+            measure, np.array(values), np.array(errors), None, names, "", OVER_TREES, ""
+        )
+
+    results = {
+        "mdi": result("mdi", [0.5, 0.5], [0.0, 0.0]),
+        "unbiased_mdi": result("unbiased_mdi", [0.0, 1.0], [error, 0.1]),
+    }
+    said = [*on_optimism(SimpleNamespace(results=results, n_distinct=[2, 2]))]
+    assert len(said) == n_said
+    assert all("MDI ranks x0" in sentence.text for sentence in said)
 
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**-60, 2.0**60])
