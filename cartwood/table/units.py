@@ -32,12 +32,10 @@ _NUMBER = rf"[+-]?(?:\d[\d.,{SPACES}]*|[.,]\d+)(?:{POWER})?"
 
 
 def unit_of(known: Any) -> tuple[str, str] | None:
-    """The text before and after every number of some texts, none of them missing, or None.
+    """The text before and after every number of some texts, at least one and none missing, or None.
 
     Letters alone before a number make a code, not a unit, except those of currencies.
     """
-    if len(known) == 0 or is_number(known) or known.dtype.kind in "mM":
-        return None
     known = known.drop_duplicates()
     known = with_minus(known) if may_be_booked(known) else known
     first = str(known.iloc[0]).strip()
