@@ -333,7 +333,10 @@ def test_new_rows_without_values_or_with_those_of_another_kind(values, others):
     recipe = Recipe.of(pd.DataFrame({"x": values}))
     for empty in ([None, None], np.full(2, np.nan), pd.Series([None, None], dtype="str")):
         assert recipe.apply(pd.DataFrame({"x": empty}))["x"].isna().all()
-    if others is not None:
+    if others is None:  # numbers that need no reading are numbers
+        found = recipe.apply(pd.DataFrame({"x": [1234, 0.5]}))["x"]
+        assert found.astype(float).tolist() == [1234.0, 0.5]
+    else:
         with pytest.raises(UserError, match=f"column 'x' should hold a {recipe.kinds['x']}: "):
             recipe.apply(pd.DataFrame({"x": others}))
 

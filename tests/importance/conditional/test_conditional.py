@@ -15,7 +15,7 @@ from benchmarks.studies.importance_designs import independent_given_the_rest, st
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import conditional_permutation, oob_permutation
 from importance.conditional.association import Association
-from importance.conditional.donors import find_neighbors
+from importance.conditional.donors import Bins, exchange_within, find_neighbors
 from tests.oracles import forests as oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:Most out-of-bag rows")
@@ -145,6 +145,18 @@ def test_trees_without_rows_of_weight_say_nothing():
     others = np.delete(found.per_tree, 2, axis=0)
     np.testing.assert_allclose(found.values, others.mean(axis=0))
     np.testing.assert_allclose(found.standard_error, others.std(axis=0) / np.sqrt(7))
+
+
+def test_more_cells_than_integers_can_number():
+    """Rows of a cell are alike in every column, however many cells could be."""
+    rng = np.random.RandomState(0)
+    numbers = rng.randint(2, size=(40, 3)) << 30
+    found = exchange_within([Bins(number, 1 << 31) for number in numbers.T], 40)
+    cells = np.split(found.rows, found.row_start[1:-1])
+    alike = [np.flatnonzero((numbers == one).all(axis=1)).tolist() for one in numbers]
+    assert sorted(map(sorted, cells)) == sorted(
+        cell for i, cell in enumerate(alike) if cell[0] == i and len(cell) > 1
+    )
 
 
 def test_neighbours_are_the_nearest_by_ranks():

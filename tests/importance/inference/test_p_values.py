@@ -193,6 +193,10 @@ def test_refits_have_the_weights_of_the_fit():
         for refit, permuted in seen[1:]:
             assert not any("?" in permuted[draws] for draws in refit.estimators_samples_)
         seen.clear()
+    if_drawn = RandomForestClassifier(3, random_state=0, class_weight="balanced_subsample")
+    permutation_test(if_drawn.fit(X, marked, weight), X, marked, measure=measure, n_repeats=2)
+    for refit, permuted in seen[1:]:
+        assert not any("?" in permuted[draws] for draws in refit.estimators_samples_)
     balanced = PeerClassifier(3, random_state=0, class_weight="balanced").fit(X, y)
     permutation_test(balanced, X, y, n_repeats=1)
     tiny, alike = dict.fromkeys(np.unique(y), 1e-9), 1.0 + 1e-7 * weight

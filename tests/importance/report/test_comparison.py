@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
 
-from forest import RandomForestClassifier, RandomForestRegressor
+from forest import BaggingRegressor, RandomForestClassifier, RandomForestRegressor
 from importance import (
     compare,
     correlation_groups,
@@ -524,3 +525,26 @@ def test_pictures_that_cannot_be_drawn():
         result.interval(over="the moon")
     with pytest.raises(ValueError, match="between 0 and 1"):
         result.interval(95)
+
+
+def test_sparse_tables_are_judged_as_dense_ones_without_what_needs_them_dense():
+    rng = np.random.RandomState(0)
+    X = rng.randint(3, size=(80, 3)).astype(float)
+    X[:, 2] = rng.permutation(80) + 1.0  # no zero
+    y = X[:, 0] + rng.normal(size=80)
+    forest = RandomForestRegressor(5, random_state=0).fit(csr_matrix(X), y)
+    of_sparse, of_dense = compare(forest, csr_matrix(X), y), compare(forest, X, y)
+    np.testing.assert_array_equal(of_sparse.n_distinct, [3, 3, 80])
+    np.testing.assert_array_equal(of_dense.n_distinct, [3, 3, 80])
+    assert {*of_sparse.left_out} >= {*SHAP}
+    assert {*of_dense.results} - {*of_sparse.results} == {*SHAP}
+    for name, result in of_sparse.results.items():
+        np.testing.assert_allclose(result.values, of_dense.results[name].values)
+
+
+def test_of_bagging_no_column_is_dropped():
+    X, y = load_diabetes(return_X_y=True)
+    found = compare(BaggingRegressor(n_estimators=5, random_state=0).fit(X, y), X, y)
+    assert found.left_out["drop_column"] == "it does not support Bagging"
+    assert {"oob_permutation", "mdi"} <= {*found.results}
+    assert "drop_column" not in found.results
