@@ -165,6 +165,9 @@ def test_weights_count_in_the_loss_only():
     refit.fit(X[:, 1:], y, sample_weight=counts)
     without = oracle.row_losses(refit.predict_proba(X[rows, 1:]), y[rows], "brier")
     assert result.per_tree[0, 0] == pytest.approx(np.average(without - ours, weights=weight[rows]))
+    scaled = drop_column(forest, X, y, loss="brier", sample_weight=weight / 1024)
+    for name in ("values", "standard_error", "per_tree", "per_class"):
+        np.testing.assert_allclose(getattr(scaled, name), getattr(result, name), rtol=1e-12)
 
 
 def test_the_majority_votes_where_the_forest_says_so():

@@ -113,19 +113,22 @@ def comparison_of(used, missed=None, jointly=None, groups=(), correlation=None):
 
 @pytest.mark.parametrize(("error", "n_said"), [(0.01, 1), (1.0, 0)])
 def test_mdi_is_contradicted_by_what_trees_agree_on_only(error, n_said):
-    """x0 has half of MDI and nothing out of bag, but perhaps all of it if the trees disagree."""
+    """x0 has half of MDI and nothing out of bag, but perhaps all of it if the trees disagree.
+
+    x2 never had much.
+    """
 
     def result(measure, values, errors):
-        names = np.array(["x0", "x1"])
+        names = np.array(["x0", "x1", "x2"])
         return Importances(
             measure, np.array(values), np.array(errors), None, names, "", OVER_TREES, ""
         )
 
     results = {
-        "mdi": result("mdi", [0.5, 0.5], [0.0, 0.0]),
-        "unbiased_mdi": result("unbiased_mdi", [0.0, 1.0], [error, 0.1]),
+        "mdi": result("mdi", [0.49, 0.49, 0.02], [0.0, 0.0, 0.0]),
+        "unbiased_mdi": result("unbiased_mdi", [0.0, 1.0, 0.0], [error, 0.1, 0.0]),
     }
-    said = [*on_optimism(SimpleNamespace(results=results, n_distinct=[2, 2]))]
+    said = [*on_optimism(SimpleNamespace(results=results, n_distinct=[2, 2, 2]))]
     assert len(said) == n_said
     assert all("MDI ranks x0" in sentence.text for sentence in said)
 
