@@ -1,12 +1,14 @@
 """The first sentence of importance and compare: what matters most, as far as errors tell."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from cartwood.__main__ import main
+from cartwood.commands.compare import Side, finding
 
 N = 150
 
@@ -87,6 +89,29 @@ def test_compare_does_not_agree_on_noise(tmp_path, capsys, option):
     options = ("--trees", 5, "--n-jobs", 1, "--output", page)
     assert run("compare", path, "--target", "y", *options, *option) == 0
     assert "which column matters most is unknown" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ours", "peer", "said"),
+    [
+        ([2.0, 1.0], [5.0, 3.0], "by permutation, a comes first in both"),
+        ([1.0, 2.0], [5.0, 3.0], "b comes first in Cartwood's forest, a in scikit-learn's"),
+        ([0.3, 0.1], [5.0, 3.0], "Cartwood's largest importance is not clearly above 0"),
+        ([2.0, 1.0], [0.1, 0.3], "scikit-learn's largest importance is not clearly above 0"),
+    ],
+)
+def test_compare_says_which_columns_come_first(ours, peer, said):
+    """Each with an error of 0.2."""
+    names = ("Cartwood", "scikit-learn")
+    sides = (
+        Side(name, None, 0.5, 1.0, 2.0, False, np.ones(2), np.array(values), np.full(2, 0.2))
+        for name, values in zip(names, (ours, peer), strict=True)
+    )
+    task = SimpleNamespace(kind="regression")
+    training = SimpleNamespace(name="houses", X=pd.DataFrame(columns=["a", "b"]), task=task)
+    text = finding(*sides, training, 12)
+    assert text.startswith("On houses, Cartwood fits in 1.00 s and scikit-learn in 1.00 s; on 12 ")
+    assert said in text
 
 
 def test_bars_without_an_error_are_drawn(tmp_path, capsys):

@@ -285,6 +285,8 @@ def test_held_out_permutation_is_the_mean_over_all_donors(loss, bootstrap):
     ]
     np.testing.assert_allclose(found.per_tree, expected, atol=1e-10)
     np.testing.assert_allclose(found.values, np.mean(expected, axis=0), atol=1e-10)
+    of_column = held_out_permutation(forest, X[40:], y[40:, np.newaxis], loss=loss)
+    np.testing.assert_array_equal(of_column.per_tree, found.per_tree)
 
 
 def test_held_out_rows_are_not_training_rows():

@@ -195,9 +195,10 @@ def test_poisson_refuses_what_is_not_a_count():
 def test_results_do_not_depend_on_n_jobs():
     X, y = load_wine(return_X_y=True)
     weight = np.random.RandomState(0).uniform(size=len(y))
-    forest = RandomForestClassifier(13, random_state=0).fit(X, y)
+    forest = RandomForestClassifier(40, random_state=0).fit(X, y)
     groups = {"a": [0, 1, 2], "b": [5, 6]}
     for options in (
+        {"sample_weight": weight},
         {"per_row": True, "per_class": True, "sample_weight": weight, "loss": "brier"},
         {"per_row": True, "groups": groups},
         {"n_repeats": 2, "per_row": True, "groups": groups},
