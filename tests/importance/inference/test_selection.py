@@ -50,6 +50,13 @@ def test_shadow_is_a_loop_of_refits_beside_permuted_rows():
         found.shadows.standard_error, found.shadow_rounds.std(axis=0, ddof=1) / np.sqrt(3)
     )
     assert found.importances.values[0] > 10 * np.abs(found.shadows.values).max()
+    ax = found.plot()
+    ranges = next(lines for lines in ax.collections if lines.get_linewidth()[0] == 4)
+    order = np.argsort(found.importances.values)
+    low, high = np.array(ranges.get_segments())[:, :, 0].T
+    np.testing.assert_allclose(low, found.shadow_rounds.min(axis=0)[order])
+    np.testing.assert_allclose(high, found.shadow_rounds.max(axis=0)[order])
+    matplotlib.pyplot.close(ax.figure)
 
 
 def test_shadow_of_categories_weights_and_sparse_tables():
