@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from scipy.stats import false_discovery_control, ttest_1samp
 from sklearn.model_selection import GroupKFold, KFold
 
-from forest import RandomForestClassifier, RandomForestRegressor
+from forest import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from importance import conditional_test, drop_column
 
 N, FOLDS = 240, 4
@@ -140,6 +140,13 @@ def test_every_kind_of_column_and_rare_classes():
 def test_what_cannot_be_is_refused(fitted, options, says):
     with pytest.raises(ValueError, match=says):
         conditional_test(*fitted, **options)
+
+
+def test_a_forest_without_out_of_bag_rows_is_tested_too():
+    """The rows of the folds are held out."""
+    X, y = make_table()[:2]
+    found = conditional_test(ExtraTreesRegressor(10, random_state=0).fit(X, y), X, y, cv=2)
+    assert np.isfinite(found.p_values).all()
 
 
 def test_folds_beyond_the_largest_class_are_refused():

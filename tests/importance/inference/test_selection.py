@@ -1,5 +1,7 @@
 """Shadows and what is selected by them: against loops, by hand-made hits, as a transformer."""
 
+from functools import partial
+
 import matplotlib
 import numpy as np
 import pytest
@@ -179,6 +181,9 @@ def test_refusals():
         for n_rounds in (least - 1, least):  # one feature always hits, the others never
             decision = decide(n_rounds * np.eye(n_features)[0], n_rounds, 0.05, "boruta")[1]
             assert ("confirmed" in decision) == (n_rounds == least)
+    in_groups = partial(oob_permutation, groups=[[0, 1]])
+    with pytest.raises(ValueError, match="returned 11 importances for 12 columns"):
+        select_features(forest.fit(X, y), X, y, measure=in_groups)
     with pytest.raises(ValueError, match="method='minimum'"):
         select_features(forest, X, y, method="minimum")
     with pytest.raises(ValueError, match="alpha=1"):

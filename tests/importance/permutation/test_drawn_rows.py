@@ -80,6 +80,7 @@ def test_a_draw_needs_two_rows(max_rows):
     forest = RandomForestRegressor(3, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"max_rows=.* must be a whole number of at least 2"):
         oob_permutation(forest, X, y, max_rows=max_rows)
+    assert oob_permutation(forest, X, y, max_rows=2).max_rows == 2
 
 
 def test_definitions_judge_on_all_rows():

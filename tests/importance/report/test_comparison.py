@@ -526,8 +526,9 @@ def test_pictures_that_cannot_be_drawn():
         result.plot("pie")
     with pytest.raises(ValueError, match="standard errors"):
         result.interval(over="the moon")
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        result.interval(95)
+    for level in (95, 0.0, 1.0):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            result.interval(level)
 
 
 def test_sparse_tables_are_judged_as_dense_ones_without_what_needs_them_dense():
