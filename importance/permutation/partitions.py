@@ -212,9 +212,8 @@ def _count(X, span, forest, kind):
     )  # fmt: skip
     for t, (rows, prepared, _) in enumerate(_prepared(forest, X, first, end)):
         donors.n_rows[t] = len(rows)
-        if len(rows):
-            donors.n_below[start[t] : start[t + 1]] = prepared.n_below
-            donors.of_feature[t, prepared.groups] = prepared.donor_range[:, 1:]
+        donors.n_below[start[t] : start[t + 1]] = prepared.n_below
+        donors.of_feature[t, prepared.groups] = prepared.donor_range[:, 1:]
     return donors
 
 
@@ -223,7 +222,7 @@ def _prepared(forest: Any, X: np.ndarray, first: int, end: int) -> Any:
     bootstrap = bootstrap_of(forest)
     for t, tree in enumerate(forest.estimators_):
         rows = np.flatnonzero(counts_of_part(bootstrap, t, first, end) == 0)
-        yield rows, *(prepare_tree(tree.tree_, X, rows) if len(rows) else (None, None))
+        yield rows, *prepare_tree(tree.tree_, X, rows)
 
 
 def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
