@@ -47,7 +47,7 @@ class Partings(NamedTuple):
         n, n_outputs = int(trees.distinct.max()), trees.mean.shape[1]
         n_used = int(trees.n_used.max())
         mine, others = np.ogrid[: n + 1, : n + 1]
-        share = beta(np.maximum(mine, 1), others + 1)  # 0 of them: of a side without partings
+        share = beta(np.maximum(mine, 1), others + 1)  # what row 0 gives is not used
         return cls(
             np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, bool),
             np.empty((n + 1, 2, n_outputs)), np.empty(n_used, np.int8), share,

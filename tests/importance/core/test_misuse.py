@@ -41,7 +41,6 @@ from importance import (
     shadow,
     unbiased_mdi,
 )
-from importance.core.held_out_rows import compare_rows
 
 BOTH = pytest.mark.parametrize("kind", [RandomForestRegressor, peers.RandomForestRegressor])
 EACH_REFIT = pytest.mark.parametrize(
@@ -196,21 +195,6 @@ def test_fresh_rows_of_few_values_are_held_out():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         held_out_permutation(forest, *draw(1))
-
-
-@pytest.mark.parametrize(("n_distinct", "n_fresh"), [(1000, 3000), (300, 600)])
-def test_rows_that_are_equal_by_chance_seldom_count(n_distinct, n_fresh):
-    """In tables of a few distinct rows, however many rows are judged: at most 2 % of them."""
-    n_refused = 0
-    for seed in range(400):
-        rng = np.random.RandomState(seed)
-        known, fresh = rng.randint(n_distinct, size=300), rng.randint(n_distinct, size=n_fresh)
-        try:
-            with warnings.catch_warnings(action="error"):
-                compare_rows(known.astype(np.uint64), fresh.astype(np.uint64))
-        except (ValueError, UserWarning):
-            n_refused += 1
-    assert n_refused <= 8
 
 
 def test_stumps_of_scikit_learn_take_fresh_rows():

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+import warnings
 from functools import partial
 
 import numpy as np
@@ -22,6 +23,7 @@ from importance import (
     oob_permutation,
     permutation_test,
 )
+from importance.core.held_out_rows import compare_rows
 from importance.inference.janitza import mirrored_null
 from importance.inference.p_values import family_wise_p_values, share_as_large
 from importance.inference.refit import Refits
@@ -300,6 +302,21 @@ def test_held_out_rows_are_not_training_rows():
     forest = RandomForestClassifier(3, random_state=0).fit(X[:40], y[:40])
     with pytest.raises(ValueError, match="not among the classes"):
         held_out_permutation(forest, X[40:], np.full(20, "maybe"))
+
+
+@pytest.mark.parametrize(("n_distinct", "n_fresh"), [(1000, 3000), (300, 600)])
+def test_rows_that_are_equal_by_chance_seldom_count(n_distinct, n_fresh):
+    """In tables of a few distinct rows, however many rows are judged: at most 2 % of them."""
+    n_refused = 0
+    for seed in range(400):
+        rng = np.random.RandomState(seed)
+        known, fresh = rng.randint(n_distinct, size=300), rng.randint(n_distinct, size=n_fresh)
+        try:
+            with warnings.catch_warnings(action="error"):
+                compare_rows(known.astype(np.uint64), fresh.astype(np.uint64))
+        except (ValueError, UserWarning):
+            n_refused += 1
+    assert n_refused <= 8
 
 
 def test_janitza_finds_a_needle():
