@@ -341,7 +341,7 @@ def find_categorical(categorical_features, X):
             )
         return chosen.copy()
     if chosen.dtype.kind in "UO":
-        chosen = _numbers_of(list(categorical_features), X)
+        chosen = _numbers_of(categorical_features, X)
     if chosen.min() < 0 or chosen.max() >= n_features:
         raise ValueError(
             f"categorical_features must be column numbers in [0, {n_features}), but is "

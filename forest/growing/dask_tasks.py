@@ -25,9 +25,7 @@ class LostWorkersError(RuntimeError):
 
 
 @contextmanager
-def results_of_dask(
-    backend: Any, tasks: Iterable[tuple], ordered: bool = True
-) -> Iterator[Iterator]:
+def results_of_dask(backend: Any, tasks: Iterable[tuple], ordered: bool) -> Iterator[Iterator]:
     """Context with an iterator of the results of tasks, as they come.
 
     If its block ends before all results were taken, tasks that have not begun are cancelled.
@@ -37,7 +35,7 @@ def results_of_dask(
     backend : joblib's backend of Dask
     tasks : iterable of tuple
         A function and its arguments. Large arguments are sent once to every worker.
-    ordered : bool, default=True
+    ordered : bool
         Yield results in the order of the tasks; False yields each when it is done.
 
     Yields

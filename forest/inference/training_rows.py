@@ -382,7 +382,7 @@ def _bits(values):
     """The bits of numbers, folded, since round numbers differ in their upper half only."""
     bits = (values + 0.0).view(f"u{values.itemsize}")  # -0.0 is 0.0
     bits ^= bits >> (4 * values.itemsize)
-    return bits.astype(np.uint64)
+    return bits
 
 
 @lru_cache(8)

@@ -109,7 +109,7 @@ def in_bag_weight(
     ndarray of shape (n_samples,), float64
     """
     counts = draws.counts(tree)
-    if isinstance(class_weight, str) and class_weight == "balanced_subsample":
+    if class_weight == "balanced_subsample":
         return balance_subsample(counts, codes)
     if class_factor is None:
         return counts.astype(np.float64)

@@ -143,4 +143,4 @@ def _sent_by(split, values):
     if np.isnan(split.threshold):
         code = int(value)
         return True if code in split.left else False if code in split.right else None
-    return bool((value <= split.threshold) == split.low_left)
+    return (value <= split.threshold) == split.low_left

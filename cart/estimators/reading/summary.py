@@ -72,7 +72,7 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
     nodes = tree.tree_
     leaves = "1 leaf" if nodes.n_leaves == 1 else f"{nodes.n_leaves} leaves"
     parts = [f"{type(tree).__name__}: {rows_in_words(nodes.n_node_samples[0])}, {leaves}"]
-    has_risk = bool(np.isfinite(nodes.impurity[0]))  # squares of the target may overflow
+    has_risk = np.isfinite(nodes.impurity[0])  # squares of the target may overflow
     if has_risk and tree.n_outputs_ == 1 and tree.criterion != "poisson":
         parts.append(str(cp_table(tree)))
     if has_risk and nodes.node_count > 1:

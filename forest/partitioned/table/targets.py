@@ -70,7 +70,7 @@ def steps_between(low: float, high: float, n_draws: int) -> float:
     """
     if low > high:  # no targets
         return 1.0
-    step = step_of(max(abs(low), abs(high)), n_draws)
+    step = step_of(max(-low, high), n_draws)
     n_steps = (high - low) / step
     if 0.0 < n_steps < _FEWEST_STEPS and (low % step or high % step):
         warn_user(
