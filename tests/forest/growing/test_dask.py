@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -186,12 +187,15 @@ def test_a_partition_that_misses_a_class(client):
     X, y = load_iris(return_X_y=True)  # in the order of the classes
     dX, dy = da.from_array(X, chunks=(75, -1)), da.from_array(y, chunks=75)
     forest = RandomForestClassifier(8, surrogates=2, competitors=1, random_state=0)
-    model = fit_partitions(forest, dX, dy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        model = fit_partitions(forest, dX, dy)
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
     assert model.predict_proba(X).shape == (150, 3)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     for tree in model.estimators_:
         assert (tree.tree_.value[0, 0] == 0).sum() == 1
+        np.testing.assert_array_equal(tree.predict(X), tree.predict_proba(X).argmax(axis=1))
         assert len(tree.tree_.surrogates.of(0)) == 2
         assert len(tree.tree_.competitors.of(0)) == 1
 

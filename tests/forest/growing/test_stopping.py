@@ -105,7 +105,9 @@ def test_a_loss_that_is_rounding_is_settled():
 def test_time_and_memory_end_it(friedman):
     X, y = friedman
     with pytest.warns(UserWarning, match="stopped by max_time .* before the out-of-bag loss"):
-        forest = RandomForestRegressor("auto", max_time=1e-3, random_state=0).fit(X, y)
+        forest = RandomForestRegressor("auto", max_time=1e-3, max_memory=2**30, random_state=0).fit(
+            X, y
+        )
     assert forest.stability_.stopped_by == "max_time"
     n = len(forest.estimators_)
     with pytest.warns(UserWarning, match="stopped by callback at 1 tree, before"):
@@ -176,8 +178,9 @@ def test_refusals(friedman):
     X, y = friedman
     with pytest.raises(ValueError, match="bootstrap=False"):
         RandomForestRegressor("auto", bootstrap=False).fit(X, y)
-    with pytest.raises(ValueError, match='n_estimators="auto"'):
-        RandomForestRegressor(10, max_time=1.0).fit(X, y)
+    for limit in ({"max_time": 1.0}, {"max_memory": 10**9}):
+        with pytest.raises(ValueError, match='n_estimators="auto"'):
+            RandomForestRegressor(10, **limit).fit(X, y)
     with pytest.raises(ValueError, match="in_bag, which sets the number of trees"):
         RandomForestRegressor("auto").fit(X, y, in_bag=np.ones((3, len(y)), int))
     with pytest.raises(ValueError, match="n_estimators"):
