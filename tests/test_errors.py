@@ -364,8 +364,13 @@ def test_a_failed_fit_leaves_the_model_as_it_was(pair):
 
 @pytest.mark.parametrize("pair", PAIRS, ids=NAMES.get)
 def test_unfitted_is_not_fitted_error(pair):
+    model = pair[0]()
     with pytest.raises(NotFittedError, match=pair[0].__name__):
-        pair[0]().predict(X)
+        model.predict(X)
+    for name in ("get_depth", "get_n_leaves"):
+        if hasattr(model, name):
+            with pytest.raises(NotFittedError):
+                getattr(model, name)()
 
 
 @pytest.mark.parametrize("pair", PAIRS[2:], ids=NAMES.get)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
-from sklearn import config_context
+from sklearn import config_context, ensemble, tree
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
@@ -151,6 +151,12 @@ def test_the_tag_of_sparse_tables_is_true(model, asked):
     if asked:
         with pytest.raises(ValueError, match="dense table"):
             asking.fit(csr_array(X), y)
+
+
+@pytest.mark.parametrize("model", MODELS + EXTRA, ids=lambda model: type(model).__name__)
+def test_tags_are_scikit_learns(model):
+    peers = {name: getattr(module, name) for module in (tree, ensemble) for name in module.__all__}
+    assert get_tags(model) == get_tags(peers[type(model).__name__]())
 
 
 @EACH_MODEL

@@ -210,6 +210,18 @@ def test_out_of_bag_score(voting, bootstrap_draw):
         grow(RandomForestRegressor(**params), X, y)
 
 
+def test_the_score_of_one_row_out_of_bag():
+    """R2 needs two rows, accuracy one."""
+    X, n_in_bag = np.arange(6.0).reshape(3, 2), []
+    for kind, y in ((RandomForestRegressor, [0.0, 1.0, 2.0]), (RandomForestClassifier, [0, 1, 1])):
+        forest = kind(**{**KEYED, "n_estimators": 1}, oob_score=True)
+        with pytest.warns(UserWarning, match="never out of bag"):
+            model = grow(forest, X, np.array(y), [1])
+        n_in_bag.append(len(np.unique(model.estimators_samples_[0])))
+        assert np.isnan(model.oob_score_) == (kind is RandomForestRegressor)
+    assert n_in_bag == [2, 2]
+
+
 class AnyOrder(LocalEngine):
     """Answers arrive, and are joined, as they come."""
 

@@ -344,6 +344,8 @@ def test_what_has_no_risk_says_so():
         cv_prune(DecisionTreeRegressor(), X, 1e200 * y)
     with pytest.raises(ValueError, match="poisson"):
         cv_prune(DecisionTreeRegressor(criterion="poisson"), X, y)
+    with pytest.raises(ValueError, match="max_depth"):
+        cv_prune(DecisionTreeRegressor(max_depth=-1), X, y)
     with pytest.raises(ValueError, match="2 outputs"):
         cv_prune(DecisionTreeRegressor(), X, np.column_stack((y, y)))
     with pytest.raises(ValueError, match="not cross-validated"):
