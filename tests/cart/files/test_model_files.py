@@ -310,6 +310,29 @@ def test_a_forged_file_is_checked_like_any_tree(name, change, words, tmp_path):
         cart.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("members", lambda x: np.where(x < -1, x - 1, x + (x >= 1)), "not in the table"),
+        ("members", lambda x: np.where(x < 0, ~x, x), "do not match the leaves"),
+        ("order", lambda x: x * 0, "not each there once"),
+        ("mass", lambda x: x * np.inf, "no finite sum"),
+        ("mass", lambda x: -x, "negative"),
+        ("y", lambda x: x[1:], "do not match"),
+    ],
+)
+def test_forged_rows_of_leaves_are_refused(name, change, words, tmp_path):
+    path = tmp_path / "model"
+    model = forest.RandomForestRegressor(2, max_depth=3, random_state=0).fit(*diabetes())
+    model.keep_leaves().save(path)
+    arrays, content = parts_of(path)
+    name = f"_training_rows.{name}"
+    arrays[name] = np.ascontiguousarray(change(arrays[name]))
+    forge(path, arrays, content)
+    with pytest.raises(DamagedModelError, match=words):
+        forest.load(path)
+
+
 def test_methods_cannot_be_overwritten_by_a_file(tmp_path):
     path = tmp_path / "model"
     cart.DecisionTreeClassifier().fit(*iris()).save(path)

@@ -177,6 +177,19 @@ def test_surrogates_in_words():
         assert f"(improvement {improvement:.5g})" in text
 
 
+def test_a_surrogate_of_categories_in_words():
+    pd = pytest.importorskip("pandas")
+    x = np.arange(40.0)
+    frame = pd.DataFrame({"x": x, "kind": np.select([x < 19, x < 30], ["a", "b"], "c")})
+    model = DecisionTreeClassifier(
+        max_depth=1, missing="surrogate", surrogates=1, categorical_features=["kind"]
+    ).fit(frame, x >= 20)
+    for kind, side in (("a", "a"), ("b", "b, c"), ("c", "b, c")):
+        row = pd.DataFrame({"x": [np.nan], "kind": [kind]})
+        said = explain_path(model, row).steps[0].condition
+        assert said == f"x is missing; surrogate: kind in {{{side}}}"
+
+
 def test_missing_values_that_were_split_off():
     X = np.array([[np.nan]] * 5 + [[1.0]] * 5)
     model = DecisionTreeClassifier().fit(X, [0] * 5 + [1] * 5)
