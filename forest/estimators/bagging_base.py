@@ -386,7 +386,6 @@ class BaseBagging(
         routed from `params`, the metadata that our method `caller` was given.
         """
         routing._raise_for_params(params, self, caller)
-        check_is_fitted(self)
         X = validate_data(self, self._as_table(X), reset=False, **_ANY_TABLE)
         routed = routing.process_routing(self, caller, **params)["estimator"]
         # Estimators that the user removed do not vote; their features are ignored (strict=False).

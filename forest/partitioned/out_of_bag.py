@@ -72,8 +72,6 @@ def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind, in_bag:
     number, first, end = span
     X, _ = values_of(X, number, kind)
     y = target_of(y, len(X), number, kind)
-    if len(y) == 0:
-        return Judged(0, 0, 0.0, 0.0, 0.0)
     truth = np.searchsorted(model.classes_, y) if kind.has_classes else y
     truth = truth.reshape(-1, 1).astype(np.float64)
     answers = outputs_out_of_bag(
