@@ -159,6 +159,11 @@ def test_tags_are_scikit_learns(model):
     assert get_tags(model) == get_tags(peers[type(model).__name__]())
 
 
+@pytest.mark.parametrize("model", PRUNED, ids=lambda model: type(model).__name__)
+def test_pruned_trees_say_that_they_take_one_output(model):
+    assert not get_tags(model).target_tags.multi_output
+
+
 @EACH_MODEL
 def test_groups_of_a_search_are_the_splitters(model):
     """Under metadata routing, too; a forest that shall draw by them asks for them."""

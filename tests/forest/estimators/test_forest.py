@@ -294,6 +294,8 @@ def test_a_warm_start_goes_on_with_the_counts_that_are_given():
     forest.fit(X, y, in_bag=counts[:20]).set_params(n_estimators=40, oob_score=True)
     with pytest.raises(ValueError, match="out-of-bag rows are unknown"):
         forest.fit(X, y, in_bag=counts[::-1])
+    with pytest.raises(ValueError, match="out-of-bag rows are unknown"):
+        forest.fit(X, y)
     forest.fit(X, y, in_bag=counts)
     assert forest.oob_score_ == 1.0 - forest.out_of_bag(X, y).loss
 

@@ -59,6 +59,14 @@ def test_what_a_fit_finds_out_of_bag_is_what_is_found_later(kind, voting):
     np.testing.assert_array_equal(found, numbers.out_of_bag(X, Y).values[:, :, 0])
 
 
+def test_a_single_row_out_of_bag_has_no_standard_error():
+    X = np.arange(6.0).reshape(3, 2)
+    found = RandomForestRegressor(1, random_state=0).fit(X, X[:, 0]).out_of_bag(X, X[:, 0])
+    assert found.is_known.sum() == 1
+    assert np.isfinite(found.loss)
+    assert np.isnan(found.standard_error)
+
+
 @EACH_TASK
 def test_curve_loss_and_scores_are_those_of_the_plain_loop(ours, load):
     X, y = load(return_X_y=True)

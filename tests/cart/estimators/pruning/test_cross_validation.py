@@ -176,6 +176,7 @@ def test_equal_tables_are_equal():
     assert one == same
     assert one != cp_table(cv_prune(tree, X, y, random_state=0))
     assert one != cp_table(tree.fit(X[:40], y[:40]))
+    assert one != cp_table(tree.fit(X[:, :2], y))
     assert one != tuple(one)
 
 
