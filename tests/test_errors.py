@@ -367,8 +367,8 @@ def test_unfitted_is_not_fitted_error(pair):
     model = pair[0]()
     with pytest.raises(NotFittedError, match=pair[0].__name__):
         model.predict(X)
-    for name in ("get_depth", "get_n_leaves"):
-        if hasattr(model, name):
+    for name in ("get_depth", "get_n_leaves", "estimators_samples_", "feature_importances_"):
+        if hasattr(pair[0], name):
             with pytest.raises(NotFittedError):
                 getattr(model, name)()
 

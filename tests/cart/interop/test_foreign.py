@@ -96,3 +96,12 @@ def test_pictures_show_the_class_that_is_predicted():
     for draw in (export_text, export_graphviz, plot_tree):
         with pytest.raises(ValueError, match="summary"):
             draw(of_three)
+
+
+def test_pictures_of_categories_leave_the_tree_as_it_was():
+    X = np.random.RandomState(0).randint(5, size=(200, 2))
+    y = np.isin(X[:, 0], [1, 3]) ^ (X[:, 1] == 2)
+    model = DecisionTreeClassifier(categorical_features=[0, 1], random_state=0).fit(X, y)
+    assert model.tree_.is_subset.any()  # the tree keeps the arrays that it was asked for
+    assert export_text(model).count("not in") == model.get_n_leaves() - 1
+    np.testing.assert_array_equal(model.predict(X), y)
