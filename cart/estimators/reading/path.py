@@ -109,7 +109,7 @@ def _as_table(x):
         x = x.astype(object).where(x.notna(), np.nan)  # NaT and pandas.NA are not floats
         return x.to_frame().T.infer_objects()
     if np.ndim(x) == 1:  # the values of a list keep their types, as in `predict`
-        return [[*x]]
+        return x.reshape(1, -1) if isinstance(x, np.ndarray) else [[*x]]
     if np.ndim(x) == 0:
         raise ValueError(f"explain_path needs one row, but x is {x!r}.")
     if (n_rows := _num_samples(x)) != 1:
@@ -143,4 +143,4 @@ def _sent_by(split, values):
     if np.isnan(split.threshold):
         code = int(value)
         return True if code in split.left else False if code in split.right else None
-    return (value <= split.threshold) == split.low_left
+    return bool((value <= split.threshold) == split.low_left)
