@@ -9,23 +9,24 @@ from cart.primitives.float_order import WHOLE_MAX
 from cart.primitives.sort_keys import record_of
 from cart.splitting.criterion import AnyCriterion, Side, log2
 
-NOTHING, SECOND_CLASS, SQUARES = range(3)
+NOTHING, SQUARES_OF_OUTPUTS, SECOND_CLASS, SQUARES = range(4)
+_ROUNDING = 1e-9  # of a score, as a share of the node's weight: far more than it can be
 
 
 @like(AnyCriterion)
 class ClassCounts(NamedTuple):
     """Base of the classification criteria: weighted class counts of the node and its left side.
 
-    If weights are whole numbers and there is one output, the Side keeps numbers that are exact in
-    whatever order they are summed: with two classes, the count of the second one on the left; with
-    more, the sums of squared counts left and right, as long as the square of the node's weight is
-    exact.
+    If weights are whole numbers, the Side keeps numbers that are exact in whatever order they are
+    summed: with two classes, the count of the second one on the left; with more, the sums of
+    squared counts left and right, as long as these are exact. Those of several outputs together
+    only bound the score, whose last bits depend on the squares of each output.
     """
 
     node: np.ndarray  # (n_outputs, n_classes) float64
     left: np.ndarray  # (n_outputs, n_classes) float64
     weight: np.ndarray  # (1,) float64: of the node
-    kept: np.ndarray  # (1,) int64: what is exact in the Side: NOTHING, SECOND_CLASS or SQUARES
+    kept: np.ndarray  # (1,) int64: what is exact in the Side: NOTHING, SECOND_CLASS, ...
 
     @classmethod
     def create(cls, n_outputs, n_values, n_samples):
@@ -34,8 +35,10 @@ class ClassCounts(NamedTuple):
 
     def load(self, records, keys, n, keep_order):
         self.kept[0] = NOTHING
-        if not keep_order and self.node.shape[0] == 1:
+        if not keep_order:
             self.kept[0] = SECOND_CLASS if self.node.shape[1] == 2 else SQUARES
+            if self.node.shape[0] > 1:
+                self.kept[0] = SQUARES_OF_OUTPUTS
         for k in range(self.node.shape[0]):
             for c in range(self.node.shape[1]):
                 self.node[k, c] = 0.0
@@ -56,7 +59,7 @@ class ClassCounts(NamedTuple):
                     self.node[k, int(records[i, k + 1])] += w
                 weight += w
         self.weight[0] = weight
-        if self.kept[0] == SQUARES and weight * weight > WHOLE_MAX:
+        if self.kept[0] != SECOND_CLASS and self.node.shape[0] * weight * weight > WHOLE_MAX:
             self.kept[0] = NOTHING  # squares are not exact, nor are their differences
 
     def all_right(self):
@@ -79,15 +82,15 @@ class ClassCounts(NamedTuple):
         w = sign * records[i, 0]
         if self.kept[0] == SECOND_CLASS:
             return Side(side.weight + w, side.first + w * records[i, 1], 0.0)
-        squares_left = side.first
-        squares_right = side.second
+        left, right = 0.0, 0.0  # weights of the sample's class, of all outputs together
         for k in range(self.left.shape[0]):
             c = int(records[i, k + 1])
-            left = self.left[k, c]
-            squares_left += w * (2.0 * left + w)
-            squares_right -= w * (2.0 * (self.node[k, c] - left) - w)
-            self.left[k, c] = left + w
-        return Side(side.weight + w, squares_left, squares_right)
+            left += self.left[k, c]
+            right += self.node[k, c] - self.left[k, c]
+            self.left[k, c] += w
+        own = self.left.shape[0] * w
+        squares_left = side.first + w * (2.0 * left + own)
+        return Side(side.weight + w, squares_left, side.second - w * (2.0 * right - own))
 
     def side_values(self, side):
         left = count_left(self, side, 0, 0)
@@ -134,10 +137,19 @@ class Gini(ClassCounts):
             gini += 1.0 - squares / (self.weight[0] * self.weight[0])
         return gini / self.node.shape[0]
 
+    def may_score(self, side, least):
+        if self.kept[0] != SQUARES_OF_OUTPUTS:
+            return True
+        # The score is (left squares / left weight + right squares / right weight) / n - weight.
+        left, weight, n = side.weight, self.weight[0], self.node.shape[0]
+        right = weight - left
+        bar = n * (least + weight * (1.0 - _ROUNDING)) * left * right
+        return side.first * right + side.second * left > bar
+
     def side_impurities(self, side):
         weight_left = side.weight
         weight_right = self.weight[0] - weight_left
-        if self.kept[0] != NOTHING:
+        if self.kept[0] in (SECOND_CLASS, SQUARES):
             squares_left = side.first
             squares_right = side.second
             if self.kept[0] == SECOND_CLASS:

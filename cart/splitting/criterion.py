@@ -61,6 +61,11 @@ def score(criterion, side):
 
 
 @dispatch
+def may_score(criterion, side, least):
+    """Whether the quality of the cut may be more than `least`; quicker than to calculate it."""
+
+
+@dispatch
 def impurity(criterion, records, keys, n):
     """Impurity of the node."""
 
@@ -121,6 +126,9 @@ class AnyCriterion:
             for i in range(n - 1, p - 1, -1):
                 side = move(self, side, records, record_of(keys[i]), -1.0)
         return side
+
+    def may_score(self, side, least):
+        return True
 
     def children_impurity(self, side, records, keys, n_left, n):
         return side_impurities(self, side)

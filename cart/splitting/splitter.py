@@ -400,6 +400,8 @@ def scan_cuts(context, codes, first, last, best_score):
             continue
         side = protocol.advance(criterion, side, records, keys, cut, p, n)
         cut = p
+        if not protocol.may_score(criterion, side, best_score):
+            continue
         if is_bound and not is_legal(context, side, feature):
             continue
         score = protocol.score(criterion, side)

@@ -36,6 +36,9 @@ class Twoing(Gini):
 
     __slots__ = ()
 
+    def may_score(self, side, least):
+        return True
+
     def score(self, side):
         total = 0.0
         for k in range(self.node.shape[0]):
@@ -46,7 +49,7 @@ class Twoing(Gini):
         return _balance(self, side) * total / 4.0
 
 
-class OrderedTwoing(Gini):
+class OrderedTwoing(Twoing):
     """Separates the classes up to one from those above it; scores are summed over outputs."""
 
     __slots__ = ()

@@ -95,6 +95,20 @@ def test_constant_features_are_not_drawn_again():
             assert_same_tree(ours.tree_, theirs.tree_)
 
 
+@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
+def test_many_labels_at_once(weights):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6)).round(1)
+    y = (X[:, [0, 1, 2, 3, 4, 0, 1, 2, 3]] + rng.normal(size=(400, 9)) > 0.5).astype(int)
+    y[:, 4] += X[:, 5] > 1.0
+    weight = {"whole": rng.integers(1, 4, 400), "fractions": rng.random(400)}.get(weights)
+    for seed in SEEDS:
+        for limit in (None, 30):
+            params = {"max_features": 3, "max_leaf_nodes": limit, "random_state": seed}
+            ours, theirs = fit_both(X, y, weight, **params)
+            assert_same_tree(ours.tree_, theirs.tree_)
+
+
 def test_labels_and_frames():
     X, y = load("iris")
     labels = np.array(["setosa", "versicolor", "virginica"])[y]
