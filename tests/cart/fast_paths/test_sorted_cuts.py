@@ -71,7 +71,7 @@ def both(model, X, y, weight=None):
 )  # fmt: skip
 def test_trees_and_surrogates_are_the_same(seed, n, n_levels, params, is_weighted):
     X, y, rng = table(seed, n, n_levels)
-    weight = rng.integers(0, 4, n).astype(float) if is_weighted else None
+    weight = rng.integers(seed % 2, 4, n).astype(float) if is_weighted else None
     if is_weighted:
         weight[:2] = 1.0, 2.0
     model = DecisionTreeClassifier(random_state=seed % 1000, **params)
@@ -118,3 +118,16 @@ def test_so_do_heavy_rows_and_missing_values():
     X[3, 2] = np.nan
     assert both(model, X, y)[2] == 0
     assert both(model, X, np.where(y == 1, 2, np.arange(100) % 2))[2] == 0
+
+
+@pytest.mark.parametrize(
+    ("weights", "shares"), [((1.0, 2.0), (16 / 31, 15 / 31)), ((16.0, 1.0), (1 / 31, 30 / 31))]
+)
+def test_so_do_rows_that_are_heavy_with_priors_or_without(weights, shares):
+    """The rare class, one row in 16, weighs 16 in the tree or outside of it, all else 1 or 2."""
+    X, _, _ = table(0, 256, 0)
+    y = (np.arange(256) % 16 > 0).astype(int)
+    model = DecisionTreeClassifier(surrogates=2, priors=shares, random_state=0)
+    one, other, n_grown = both(model, X, y, np.array(weights)[y])
+    assert n_grown == 0
+    require_same(one, other)
