@@ -148,6 +148,15 @@ def test_forests_send_rows_as_the_plain_walk_does(kind, missing):
     assert np.allclose(predicted, mean, rtol=1e-12)
 
 
+def test_the_improvement_by_a_split_with_surrogates_is_the_decrease_of_impurity():
+    X, y, _ = table(3, n=200, share=0.2)
+    tree = DecisionTreeClassifier(surrogates=3, random_state=0).fit(X, y).tree_
+    impurity = tree.weighted_n_node_samples * tree.impurity
+    children = impurity[tree.children_left] + impurity[tree.children_right]
+    decrease = np.where(tree.feature >= 0, impurity - children, 0.0)
+    np.testing.assert_allclose(tree.surrogates.primary, decrease, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.2])
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestClassifier])
 def test_surrogates_to_be_read_change_no_tree(kind, share):
@@ -254,6 +263,7 @@ def test_models_are_saved_with_surrogates(tmp_path, missing, share):
         lambda s: s._replace(start=s.start + 1),
         lambda s: s._replace(start=s.start[:-1]),
         lambda s: s._replace(start=s.start[::-1].copy()),
+        lambda s: s._replace(start=np.append(0 * s.start[:-1], s.start[-1])),  # of the last leaf
         lambda s: s._replace(threshold=s.threshold[:-1]),
         lambda s: s._replace(threshold=s.threshold * np.nan),
         lambda s: s._replace(low_left=s.low_left + 2),

@@ -69,11 +69,17 @@ def test_the_model_of_the_dense_table(ours, peer, y, form):
 
 @given(seed=st.integers(0, 1000), density=st.floats(0.0, 1.0))
 def test_any_sparse_table(seed, density):
-    """Stored zeros, duplicate entries, empty columns, few values."""
+    """Stored zeros or none, duplicate entries or their sums, empty columns, few values."""
     rng = np.random.RandomState(seed)
     n = int(density * 160)
-    entries = (rng.randint(-2, 3, n), (rng.randint(0, 40, n), rng.randint(0, 4, n)))
-    table = sp.coo_matrix(entries, shape=(40, 4), dtype=np.float64)
+    values, rows, columns = rng.randint(-2, 3, n), rng.randint(0, 40, n), rng.randint(0, 4, n)
+    if rng.rand() < 0.5:
+        values[values == 0] = 1
+    kind = np.float32 if rng.rand() < 0.5 else np.float64  # of which fit makes a copy
+    starts = np.append(0, np.bincount(columns, minlength=4).cumsum())
+    table = sp.csc_matrix((values, rows[np.argsort(columns)], starts), (40, 4), dtype=kind)
+    if rng.rand() < 0.5:
+        table.sum_duplicates()
     y = rng.randint(0, 3, 40)
     a = cart.DecisionTreeClassifier(random_state=0).fit(table, y)
     b = cart.DecisionTreeClassifier(random_state=0).fit(table.toarray(), y)

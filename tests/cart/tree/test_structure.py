@@ -74,6 +74,7 @@ def test_children_may_stand_before_their_parents():
     [
         lambda c: c._replace(start=c.start + 1),
         lambda c: c._replace(start=c.start[:-1]),
+        lambda c: c._replace(start=c.start + 9 * ((c.start > 0) & (c.start < c.start[-1]))),
         lambda c: c._replace(listed=c.listed[:-1]),
         lambda c: c._replace(listed=c.listed.astype(np.int64)),
         lambda c: c._replace(listed_left=c.listed_left + 2),
@@ -82,8 +83,9 @@ def test_children_may_stand_before_their_parents():
 )
 def test_lists_of_categories_are_checked(change):
     codes = np.tile(np.arange(6.0), 5)[:, np.newaxis]
-    tree = DecisionTreeClassifier(categorical_features=[0]).fit(codes, codes[:, 0] % 2).tree_
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(codes, codes[:, 0] % 3).tree_
     assert isinstance(tree.categories, Categories)
+    assert (tree.feature >= 0).sum() == 2
     Tree(tree.nodes, 1, tree.categories)
     with pytest.raises(DamagedModelError):
         Tree(tree.nodes, 1, change(tree.categories))
