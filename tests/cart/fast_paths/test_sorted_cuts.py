@@ -131,3 +131,14 @@ def test_so_do_rows_that_are_heavy_with_priors_or_without(weights, shares):
     one, other, n_grown = both(model, X, y, np.array(weights)[y])
     assert n_grown == 0
     require_same(one, other)
+
+
+def test_a_forest_of_which_the_path_takes_some_trees():
+    """One row is drawn 15 times or so: the path takes no tree where it is drawn more often."""
+    X, y, _ = table(0, 60, 0)
+    weight = np.ones(60)
+    weight[0] = 20.0
+    model = RandomForestClassifier(20, surrogates=2, random_state=0, n_jobs=1)
+    one, other, n_grown = both(model, X, y, weight)
+    assert 5 <= n_grown <= 15
+    require_same(one, other)

@@ -260,6 +260,7 @@ def test_models_are_saved_with_surrogates(tmp_path, missing, share):
     [
         lambda s: s._replace(feature=s.feature + 9),
         lambda s: s._replace(feature=s.feature - 9),
+        lambda s: s._replace(feature=np.full_like(s.feature, 4)),  # of features 0 to 3
         lambda s: s._replace(start=s.start + 1),
         lambda s: s._replace(start=s.start[:-1]),
         lambda s: s._replace(start=s.start[::-1].copy()),

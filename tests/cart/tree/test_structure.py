@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeRegressor as PeerTree
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.files import DamagedModelError
 from cart.interop import bridge
+from cart.tree.compact import Compact
 from cart.tree.nodes import Categories, Nodes
 from cart.tree.packed import pack
 from cart.tree.tree import Tree
@@ -41,6 +42,14 @@ def changed(name, place, value):
 def test_nodes_that_form_no_tree_are_refused(name, place, value, words):
     with pytest.raises(DamagedModelError, match=words):
         Tree(changed(name, place, value), 2)
+
+
+@pytest.mark.parametrize("name", Nodes._fields)
+def test_arrays_of_another_type_are_refused(name):
+    array = getattr(TREE.nodes, name)
+    for changed in (array.astype(np.float16), array[:, np.newaxis], array.view(np.recarray)):
+        with pytest.raises(DamagedModelError, match=f"{name} is not an array"):
+            Tree(TREE.nodes._replace(**{name: changed}), 2)
 
 
 def test_nodes_below_themselves_are_refused():
@@ -86,9 +95,10 @@ def test_lists_of_categories_are_checked(change):
     tree = DecisionTreeClassifier(categorical_features=[0]).fit(codes, codes[:, 0] % 3).tree_
     assert isinstance(tree.categories, Categories)
     assert (tree.feature >= 0).sum() == 2
-    Tree(tree.nodes, 1, tree.categories)
-    with pytest.raises(DamagedModelError):
-        Tree(tree.nodes, 1, change(tree.categories))
+    for nodes in (tree.nodes, Compact.of(tree.nodes)):
+        Tree(nodes, 1, tree.categories)
+        with pytest.raises(DamagedModelError):
+            Tree(nodes, 1, change(tree.categories))
     with pytest.raises(DamagedModelError, match="nan"):
         Tree(tree.nodes, 1)
 
