@@ -49,7 +49,7 @@ def room_of(rows):
 @dispatch
 def copy_rows(rows, start, n, nearer, layout):
     """Copy n rows of a tier, from `start` on, and what they point to, to a nearer tier, where they
-    are numbered anew. `layout` is what the path needs to read a row, if anything."""
+    are numbered anew. `layout` says how a row is kept: a Layout, the criterion, or None."""
 
 
 @inline_kernel
