@@ -10,7 +10,7 @@ from cart.primitives.sort_keys import record_of
 from cart.splitting.criterion import AnyCriterion, Side, log2
 
 NOTHING, SQUARES_OF_OUTPUTS, SECOND_CLASS, SQUARES = range(4)
-_ROUNDING = 1e-9  # of a score, as a share of the node's weight: far more than it can be
+_ROUNDING = 1e-9  # more than the rounding error of a score, as a share of the node's weight
 
 
 @like(AnyCriterion)
@@ -82,7 +82,7 @@ class ClassCounts(NamedTuple):
         w = sign * records[i, 0]
         if self.kept[0] == SECOND_CLASS:
             return Side(side.weight + w, side.first + w * records[i, 1], 0.0)
-        left, right = 0.0, 0.0  # weights of the sample's class, of all outputs together
+        left, right = 0.0, 0.0  # weights of the sample's classes, summed over outputs
         for k in range(self.left.shape[0]):
             c = int(records[i, k + 1])
             left += self.left[k, c]

@@ -60,7 +60,7 @@ class _Marked(NamedTuple):
 
 
 class _OfCut(NamedTuple):
-    """Where a cut sends rows."""
+    """Where a cut sends rows (see `cart.primitives.partition`)."""
 
     codes: np.ndarray  # of the table's rows
     left_code: int  # the highest code that goes left
