@@ -11,6 +11,7 @@ from sklearn.base import clone
 import cart
 import forest
 import importance
+from cart.estimators.category_encoder import find_categorical
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(size=(60, 2)).round(2)
@@ -139,3 +140,95 @@ def test_categories_in_numpys_own_strings():
     tree.fit(words.astype(np.dtypes.StringDType()), LABELS)
     assert tree.categories_[0].tolist() == ["no", "yes"]
     assert tree.score(words, LABELS) == 1.0
+
+
+class Shown:
+    """A dtype that is written so."""
+
+    def __init__(self, text, kind="U"):
+        self.text, self.kind = text, kind
+
+    def __str__(self):
+        return self.text
+
+
+class Texts:
+    """A column that NumPy takes for objects though its dtype is one of texts, as Arrow's are."""
+
+    dtype = Shown("string[pyarrow]")
+
+    def __init__(self, values):
+        self.values = values
+
+    def __len__(self):
+        return len(self.values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, object)
+
+
+class FrameOf(dict):
+    """Columns by name, of which only the dtypes are known."""
+
+    columns = property(list)
+    shape = property(lambda self: (0, len(self)))
+
+
+def test_texts_and_dictionaries_of_arrow_are_categories():
+    """By the names of their dtypes, whether or not pyarrow is installed."""
+    texts = "string", "large_string", "dictionary<values=string, indices=int32, ordered=0>"
+    frame = FrameOf({name: Texts([]) for name in (*texts, "double", "timestamp[ns]")})
+    for name, column in frame.items():
+        column.dtype = Shown(f"{name}[pyarrow]")
+    assert find_categorical("from_dtype", frame).tolist() == [True] * 3 + [False] * 2
+
+
+def test_a_missing_text_of_arrow_is_no_label():
+    y = Texts(["yes", "no", pd.NA, "no"])
+    with pytest.raises(ValueError, match=r"y has missing values in 1 row.*first in row 2"):
+        MODELS[0].fit(np.eye(4), y)
+
+
+def _arrow_forms(frame):
+    """A frame in Arrow's types: as pandas reads it, with a dictionary, and a table of Arrow."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is an optional package")
+    texts = frame.convert_dtypes(dtype_backend="pyarrow")
+    table = pa.Table.from_pandas(texts)
+    place = table.schema.get_field_index("colour")
+    coded = table.set_column(place, "colour", table["colour"].dictionary_encode())
+    return texts, coded.to_pandas(types_mapper=pd.ArrowDtype), table, coded
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("others", [["number"], ["is_new"], ["when"], ["number", "is_new", "when"]])
+def test_tables_of_arrow_count_as_those_of_numpy(model, others):
+    """Texts, dictionaries, truth values and dates, with and without missing values."""
+    name = "categorical_features"
+    name = name if name in model.get_params() else f"estimator__{name}"
+    model = clone(model).set_params(**{name: "from_dtype"})
+    frame = pd.DataFrame(
+        {
+            "colour": np.where(LABELS, "red", np.where(NUMBERS[:, 0] > 0, "blue", None)),
+            "number": np.where(NUMBERS[:, 0] > 1, np.nan, NUMBERS[:, 1]),
+            "is_new": NUMBERS[:, 1] > 0,
+            "when": pd.date_range("2020", periods=60),
+        }
+    )[["colour", *others]]
+    expected = model.fit(frame, LABELS).predict_proba(frame)
+    y = pd.Series(np.where(LABELS, "yes", "no"))
+    for form in _arrow_forms(frame):
+        np.testing.assert_array_equal(model.predict_proba(form), expected)
+        model.fit(form, y.astype("string[pyarrow]"))
+        np.testing.assert_array_equal(model.predict_proba(form), expected)
+        assert model.classes_.tolist() == ["no", "yes"]
+        model.fit(frame, LABELS)
+
+
+def test_importances_of_a_table_of_arrow():
+    frame = pd.DataFrame({"colour": np.where(LABELS, "red", "blue"), "a": NUMBERS[:, 0]})
+    grown = clone(MODELS[1]).set_params(n_estimators=20, categorical_features="from_dtype")
+    expected = str(importance.compare(grown.fit(frame, LABELS), frame, LABELS))
+    groups = importance.correlation_groups(frame)
+    for form in _arrow_forms(frame):
+        assert str(importance.compare(grown.fit(form, LABELS), form, LABELS)) == expected
+        assert importance.correlation_groups(form) == groups

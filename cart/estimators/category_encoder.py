@@ -1,5 +1,6 @@
 """Find the categorical columns and encode their categories as whole numbers."""
 
+import re
 from contextlib import contextmanager
 
 import numpy as np
@@ -362,11 +363,15 @@ def _numbers_of(names, X):
 
 
 def _holds_categories(dtype):
-    """Whether this is a categorical, string or object dtype of pandas or polars."""
-    return str(dtype).split("(")[0].lower() in _CATEGORICAL_DTYPES or dtype == "category"
+    """Whether this is a categorical, string or object dtype of pandas, polars or Arrow."""
+    name = re.split(r"[(\[<]", str(dtype), maxsplit=1)[0]
+    return name.lower() in _CATEGORICAL_DTYPES or dtype == "category"
 
 
-_CATEGORICAL_DTYPES = {"category", "categorical", "enum", "string", "str", "object", "utf8"}
+_CATEGORICAL_DTYPES = {
+    *("category", "categorical", "enum", "string", "str", "object", "utf8"),
+    *("large_string", "dictionary"),  # Arrow's
+}
 
 
 def match_categories(estimator, X, reset):

@@ -33,8 +33,8 @@ def as_plain_table(X):
 
     Returns
     -------
-    X itself, or with dates in seconds, the sparse truth values of a DataFrame as 0 and 1, and a
-    DataFrame of narwhals as what it wraps
+    X itself, or with dates in seconds, the sparse truth values of a DataFrame as 0 and 1, a
+    DataFrame of narwhals as what it wraps, and a table of Arrow as a DataFrame
 
     Raises
     ------
@@ -61,11 +61,16 @@ def as_plain_table(X):
 
 
 def native_frame(X):
-    """The DataFrame that a DataFrame of narwhals wraps, and without `attrs`; others unchanged.
+    """The DataFrame that a DataFrame of narwhals wraps, pandas' of a table of Arrow, and without
+    `attrs`; others unchanged.
 
     pandas copies `attrs`, in depth, with every column that is taken.
     """
     X = X.to_native() if type(X).__module__.startswith("narwhals.") else X
+    if type(X).__module__ == "pyarrow.lib" and hasattr(X, "to_pandas"):
+        from pandas import ArrowDtype
+
+        X = X.to_pandas(types_mapper=ArrowDtype)
     if hasattr(X, "isetitem") and X.attrs:
         return sys.modules["pandas"].DataFrame(X)
     return X
@@ -110,18 +115,18 @@ def dates_as_seconds(X):
 
 
 def with_plain_columns(X):
-    """Return X with pandas' text categories as objects, and nullable numbers as floats if any are
-    missing.
+    """Return X with text categories and Arrow's texts as objects, and nullable numbers as floats if
+    any are missing.
 
-    scikit-learn's check of X would take text categories beside booleans for numbers, and pandas
-    would convert a missing nullable number to pd.NA in an object array.
+    scikit-learn's check of X would take such texts beside booleans for numbers, and pandas would
+    convert a missing nullable number to pd.NA in an object array.
     """
     if not hasattr(X, "isetitem"):
         return X
     plain = {}
     for j, dtype in enumerate(X.dtypes):
         column = X.iloc[:, j]
-        if getattr(dtype, "categories", np.empty(0)).dtype.kind not in "biufmM":
+        if _holds_texts(dtype):
             plain[j] = column.astype(object)
         elif hasattr(dtype, "na_value") and dtype.kind in "biuf" and column.isna().any():
             plain[j] = column.to_numpy(np.float64, na_value=np.nan)
@@ -129,6 +134,12 @@ def with_plain_columns(X):
     for j, column in plain.items():
         X.isetitem(j, column)
     return X
+
+
+def _holds_texts(dtype):
+    """Whether this is a dtype of pandas for texts: of categories, or of Arrow."""
+    kind = dtype.categories.dtype.kind if hasattr(dtype, "categories") else dtype.kind
+    return not isinstance(dtype, np.dtype) and kind not in "biufmM"
 
 
 def _is_date(values):

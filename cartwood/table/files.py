@@ -186,7 +186,7 @@ def _read_parquet(path):
     import pandas as pd
 
     try:
-        return pd.read_parquet(path)
+        return _with_plain_decimals(pd.read_parquet(path))
     except NotImplementedError as error:  # pyarrow lacks a type, which polars may have
         problem = f"cannot read {path}: {error}"
     except ImportError:  # pandas needs pyarrow for Parquet; polars has its own reader
@@ -200,6 +200,14 @@ def _read_parquet(path):
     except polars.exceptions.PolarsError as error:
         raise UserError(f"cannot read {path}: {error}") from error
     return pd.DataFrame({column.name: _values_of(column) for column in frame})
+
+
+def _with_plain_decimals(frame):
+    """The frame with decimals, which pandas holds as objects, as numbers."""
+    from pandas.api.types import infer_dtype
+
+    are_decimals = [infer_dtype(frame[name], skipna=True) == "decimal" for name in frame]
+    return frame.astype(dict.fromkeys(frame.columns[are_decimals], float))
 
 
 def _values_of(column):

@@ -1,6 +1,7 @@
 """How the commands read files, and which they refuse."""
 
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -97,6 +98,18 @@ def test_columns_that_stay_text(tmp_path):
     assert found["b"].tolist() == ["1", "02", "3"]
     assert found["a"][0] == "1"
     assert found["a"].isna().tolist() == [False, True, True]
+
+
+def test_decimals_of_parquet_are_numbers(tmp_path, monkeypatch):
+    """pandas reads them as objects."""
+    prices = pd.Series([None, *(Decimal(cents) / 100 for cents in range(5))], dtype=object)
+    frame = pd.DataFrame({"price": prices, "word": list("abcabc")})
+    monkeypatch.setattr(pd, "read_parquet", Mock(return_value=frame))
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    found = read(tmp_path / "t.parquet")
+    assert Recipe.of(found).kinds == {"price": "number", "word": "category"}
+    assert found["price"].dtype == np.float64
+    assert found["price"].tolist()[1:] == [0.0, 0.01, 0.02, 0.03, 0.04]
 
 
 @pytest.mark.parametrize("error", [ImportError, NotImplementedError])
