@@ -214,13 +214,15 @@ def _search_lane(self, lanes, k, rows, table, bar):
 @kernel
 def _add_up(samples, targets, start, end, sums):
     """Write the weight of samples[start:end], and that of each class, to `sums`."""
-    sums[WEIGHT] = sums[TOTAL] = sums[REST] = 0.0
+    whole = 0.0  # stays in a register, while `sums` is written for every row
+    sums[TOTAL] = sums[REST] = 0.0
     sums[_CLASSES:] = 0.0
     for i in range(start, end):
         row = samples[i]
         weight = weight_at(targets, row)
-        sums[WEIGHT] += weight
+        whole += weight
         sums[_CLASSES + np.int64(y_at(targets, row))] += weight
+    sums[WEIGHT] = whole
 
 
 @kernel
