@@ -2,22 +2,24 @@
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib
 import numpy as np
 import pytest
 import sklearn.ensemble
 import sklearn.tree
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.inspection import partial_dependence, permutation_importance
-from sklearn.model_selection import cross_val_score
 
 import cart
 import forest
 from cartwood import to_sklearn
 
 WHY = 'not installed; pip install "cartwood[bridge]" brings it'
+X_MANY, Y_MANY = make_classification(
+    200, 5, n_informative=3, n_redundant=0, n_classes=3, random_state=0
+)
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
 EACH_MODEL = pytest.mark.parametrize(
@@ -197,6 +199,29 @@ def contributions(package, forest):
     return np.concatenate([part.ravel() for part in package.predict(forest, X_MANY[:30])])
 
 
+def tensors(package, forest):
+    return package.convert(forest, "torch").predict_proba(X_MANY.astype(np.float32))
+
+
+def interactions(package, forest):
+    explainer = package.TreeExplainer(model=forest, max_order=2, index="SII")
+    return explainer.explain(X_MANY[0]).get_n_order_values(2)
+
+
+def shrunk(package, tree):
+    return package.HSTreeClassifier(estimator_=tree, reg_param=5).predict_proba(X_MANY)
+
+
+def page(package, model):
+    """What would be drawn; the package writes it to a file."""
+    names = [*"abcdefghij"[: model.n_features_in_]]
+    data = np.zeros((1, len(names)))
+    with TemporaryDirectory() as folder:
+        drawn = package.SuperTree(model, data, [0], names, ["no", "yes", "maybe"])
+        drawn.save_json_tree(f"{folder}/tree")
+        return [(Path(folder) / "tree.json").read_text()]
+
+
 def code(package, forest):
     written = {}
     exec(package.export_to_python(forest), written)
@@ -209,6 +234,8 @@ def code(package, forest):
     [
         ("forestci", variances, "RandomForestRegressor"), ("m2cgen", code, "ExtraTreesRegressor"),
         ("treeinterpreter.treeinterpreter", contributions, "RandomForestClassifier"),
+        ("hummingbird.ml", tensors, "RandomForestClassifier"),
+        ("shapiq", interactions, "RandomForestRegressor"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -220,6 +247,19 @@ def test_packages_that_know_forests_say_the_same_of_what_the_bridge_gives(packag
     )
     expected = program(package, peer)
     np.testing.assert_allclose(program(package, to_sklearn(ours)), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the packages
+@pytest.mark.parametrize(("package", "program"), [("imodels", shrunk), ("supertree", page)])
+def test_packages_that_know_trees_say_the_same_of_what_the_bridge_gives(package, program):
+    package = pytest.importorskip(package, reason=f"{package} is not installed")
+    ours, peer = (
+        module.DecisionTreeClassifier(max_depth=3, random_state=0).fit(X_MANY, Y_MANY)
+        for module in (cart, sklearn.tree)
+    )
+    assert list(np.ravel(program(package, to_sklearn(ours)))) == list(
+        np.ravel(program(package, peer))
+    )
 
 
 @pytest.mark.filterwarnings("ignore")  # of the package
@@ -278,6 +318,14 @@ def refused_by(tool, model, X, y):
         pytest.importorskip("treeinterpreter.treeinterpreter").predict(model, X)
     elif tool == "m2cgen":
         pytest.importorskip("m2cgen").export_to_python(model)
+    elif tool == "hummingbird":
+        pytest.importorskip("hummingbird.ml").convert(model, "torch")
+    elif tool == "shapiq":
+        pytest.importorskip("shapiq").TreeExplainer(model=model, max_order=1, index="SV")
+    elif tool == "imodels":
+        pytest.importorskip("imodels").HSTreeRegressor(estimator_=model)
+    elif tool == "supertree":
+        page(pytest.importorskip("supertree"), model)
     else:
         names = [*"abcdefghij"[: X.shape[1]]]
         require("dtreeviz").model(model, X, y, feature_names=names, target_name="y")
@@ -294,6 +342,10 @@ def refused_by(tool, model, X, y):
         ("skops", "Untrusted types found in the file"),
         ("treeinterpreter", "Wrong model type"),
         ("m2cgen", "is not supported"),
+        ("hummingbird", "Unable to find converter for model type"),
+        ("shapiq", "Unsupported model type"),
+        ("imodels", "assignment destination is read-only"),
+        ("supertree", "is not JSON serializable"),
     ],
 )
 def test_what_tools_say_of_ours_stands_on_the_page(tool, words):
@@ -304,112 +356,3 @@ def test_what_tools_say_of_ours_stands_on_the_page(tool, words):
     model = cart.DecisionTreeRegressor(max_depth=2, random_state=0).fit(*DIABETES)
     with pytest.raises(Exception, match=re.escape(words)):
         refused_by(tool, model, *DIABETES)
-
-
-X_MANY, Y_MANY = make_classification(
-    200, 5, n_informative=3, n_redundant=0, n_classes=3, random_state=0
-)
-
-
-def balanced_bagging(package, forest):
-    model = package.BalancedBaggingClassifier(forest[0], n_estimators=3, random_state=0)
-    return model.fit(X_MANY, Y_MANY).predict_proba(X_MANY)
-
-
-def boruta(package, forest):
-    found = package.BorutaPy(forest, n_estimators="auto", max_iter=8, random_state=0)
-    return found.fit(X_MANY, Y_MANY).ranking_
-
-
-def conformal_sets(package, forest):
-    model = package.SplitConformalClassifier(forest, prefit=True)
-    return model.conformalize(X_MANY, Y_MANY).predict_set(X_MANY)[1]
-
-
-def forward_selection(package, forest):
-    search = package.SequentialFeatureSelector(forest, k_features=2, cv=2)
-    found = search.fit(X_MANY, Y_MANY)
-    return [*found.k_feature_idx_, found.k_score_]
-
-
-def elimination(package, forest):
-    pandas = pytest.importorskip("pandas")
-    search = package.RecursiveFeatureElimination(forest, scoring="accuracy", cv=2)
-    table = pandas.DataFrame(X_MANY, columns=[*"abcde"])
-    return search.fit(table, Y_MANY).transform(table)
-
-
-def local_surrogate(package, forest):
-    explainer = package.LimeTabularExplainer(X_MANY, random_state=0)
-    shown = explainer.explain_instance(X_MANY[0], forest.predict_proba, num_samples=100)
-    return [weight for _, weight in shown.as_list()]
-
-
-def shuffled_importance(package, forest):
-    found = package.PermutationImportance(forest, n_iter=2, random_state=0)
-    return found.fit(X_MANY, Y_MANY).feature_importances_
-
-
-def tuned(package, forest):
-    package.logging.set_verbosity(package.logging.ERROR)
-
-    def score(trial):
-        model = clone(forest).set_params(max_depth=trial.suggest_int("max_depth", 1, 6))
-        return cross_val_score(model, X_MANY, Y_MANY, cv=2).mean()
-
-    sampler = package.samplers.TPESampler(seed=0)
-    study = package.create_study(direction="maximize", sampler=sampler)
-    study.optimize(score, 4)
-    return [study.best_value, study.best_params["max_depth"]]
-
-
-def kept(package, forest):
-    data = package.dumps(forest)
-    names = package.get_untrusted_types(data=data)
-    return package.loads(data, trusted=names).predict_proba(X_MANY)
-
-
-def thresholds(package, forest):
-    groups = {"sensitive_features": X_MANY[:, 0] > 0}
-    model = package.ThresholdOptimizer(estimator=clone(forest), predict_method="predict_proba")
-    return model.fit(X_MANY, Y_MANY > 0, **groups).predict(X_MANY, random_state=0, **groups)
-
-
-def labels(package, forest):
-    model = package.BinaryRelevance(clone(forest))
-    return model.fit(X_MANY, np.c_[Y_MANY > 0, Y_MANY > 1].astype(int)).predict(X_MANY).toarray()
-
-
-def table_pipeline(package, forest):
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame(X_MANY, columns=[*"abcde"]).assign(name=np.array([*"xyz"])[Y_MANY])
-    model = package.tabular_pipeline(forest)
-    return model.fit(table, Y_MANY).predict_proba(table)
-
-
-def blockwise(package, forest):
-    array = pytest.importorskip("dask.array").from_array(X_MANY, chunks=(50, 5))
-    return package.ParallelPostFit(forest).predict(array).compute()
-
-
-@pytest.mark.filterwarnings("ignore")  # of the packages
-@pytest.mark.parametrize(
-    ("package", "program"),
-    [
-        ("imblearn.ensemble", balanced_bagging), ("boruta", boruta),
-        ("mapie.classification", conformal_sets), ("mlxtend.feature_selection", forward_selection),
-        ("feature_engine.selection", elimination), ("lime.lime_tabular", local_surrogate),
-        ("eli5.sklearn", shuffled_importance), ("optuna", tuned), ("skops.io", kept),
-        ("skrub", table_pipeline), ("dask_ml.wrappers", blockwise),
-        ("fairlearn.postprocessing", thresholds), ("skmultilearn.problem_transform", labels),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
-def test_packages_around_estimators_take_ours_as_they_are(package, program):
-    """And say what they say around scikit-learn's."""
-    package = pytest.importorskip(package, reason=f"{package} is not installed")
-    found, expected = (
-        program(package, kind(7, max_depth=4, random_state=0).fit(X_MANY, Y_MANY))
-        for kind in (forest.RandomForestClassifier, sklearn.ensemble.RandomForestClassifier)
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
