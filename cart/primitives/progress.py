@@ -61,7 +61,7 @@ class ProgressReporter:
         self,
         n_total: int | None,
         unit: str,
-        verbose: int = 0,
+        verbose: int,
         callback: Callable[[Progress], object] | None = None,
     ) -> None:
         if callback is not None and not callable(callback):
@@ -112,8 +112,8 @@ class ProgressReporter:
 
 
 def watched(
-    items: Iterable[T], n_total: int, unit: str, verbose: int = 0,
-    callback: Callable[[Progress], object] | None = None,
+    items: Iterable[T], n_total: int, unit: str, verbose: int,
+    callback: Callable[[Progress], object] | None,
 ) -> Iterator[T]:  # fmt: skip
     """Yield items, and report each as a step once the caller asks for the next."""
     with ProgressReporter(n_total, unit, verbose, callback) as watch:

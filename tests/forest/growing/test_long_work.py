@@ -14,7 +14,7 @@ from joblib import parallel_config
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.model_selection import GridSearchCV
 
-from cart.primitives.progress import Progress, ProgressReporter
+from cart.primitives.progress import Progress, ProgressReporter, watched
 from forest import RandomForestClassifier, RandomForestRegressor
 from forest.estimators import growth
 from forest.growing import thread_pool
@@ -39,13 +39,15 @@ class Interrupt:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_every_tree_is_told(n_jobs):
+def test_every_tree_is_told(n_jobs, capsys):
+    """To the callback alone: nothing is printed."""
     seen = []
     X, y = load_iris(return_X_y=True)
     RandomForestClassifier(11, callback=seen.append, n_jobs=n_jobs).fit(X, y)
     assert [progress.n_done for progress in seen] == list(range(1, 12))
     assert all(progress.n_total == 11 for progress in seen)
     assert seen[-1].seconds_left == 0
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_time_left_is_at_the_present_rate():
@@ -69,6 +71,32 @@ def test_without_tqdm_there_are_lines(capsys, monkeypatch):
     lines = capsys.readouterr().err.splitlines()
     left = [", about 0 s left"] * 9 + [""]
     assert lines == [f"{4 * i} of 40 trees{left[i - 1]}" for i in range(1, 11)]
+
+
+def test_of_unknown_totals_every_hundred_steps_are_told(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with ProgressReporter(None, "tree", verbose=1) as reporter:
+        for _ in range(250):
+            reporter.step()
+    assert capsys.readouterr().err.splitlines() == ["100 trees", "200 trees"]
+
+
+def test_a_bar_is_all_that_is_shown_and_is_closed(capsys):
+    """A line of its own would break the bar; one that was left open would be drawn over."""
+    with ProgressReporter(3, "tree", verbose=1) as reporter:
+        reporter.step()
+        assert reporter._bar.n == 1
+    assert reporter._bar.disable  # tqdm's own mark of a bar that is closed
+    assert "of 3 trees" not in capsys.readouterr().err
+
+
+def test_an_item_is_a_step_once_the_next_is_asked_for():
+    seen = []
+    items = watched("abc", 3, "letter", 0, seen.append)
+    assert next(items) == "a"
+    assert seen == []
+    assert [*items] == ["b", "c"]
+    assert [(progress.n_done, progress.n_total) for progress in seen] == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
