@@ -9,7 +9,7 @@ from pathlib import Path
 import joblib
 import pytest
 
-from cart.primitives.threads import effective_n_threads
+from cart.primitives.threads import effective_n_threads, in_parts
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """
@@ -36,6 +36,24 @@ resource.setrlimit(resource.RLIMIT_AS, (room, room))
 in_parts(work, 8, n_jobs=2)
 print(sorted(i for i, _ in done) == list(range(8)), all(is_main for _, is_main in done))
 """
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize(("min_part", "max_part"), [(1, None), (3, None), (1, 4), (5, 2)])
+def test_parts_make_up_the_range_and_are_neither_short_nor_long(n_jobs, min_part, max_part):
+    """There is a part for each thread unless it were shorter than `min_part`, and more of them if
+    they were longer than `max_part`."""
+    lengths = {} if min_part == 1 else {"min_part": min_part}  # which is 1 by default
+    parts = []
+    for n in range(17):
+        parts.clear()
+        in_parts(lambda *part: parts.append(part), n, n_jobs, max_part=max_part, **lengths)
+        parts.sort()
+        assert [i for first, end in parts for i in range(first, end)] == list(range(n))
+        n_threads = max(1, min(n_jobs, n // min_part))
+        assert len(parts) == max(n_threads, -(-n // (max_part or max(n, 1))))
+        assert len(parts) == 1 or max_part or min(end - first for first, end in parts) >= min_part
+        assert max_part is None or max(end - first for first, end in parts) <= max_part
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited")

@@ -312,6 +312,15 @@ def test_fewer_threads_do_the_work(n_started, monkeypatch):
     assert len(started) == n_started
 
 
+@pytest.mark.parametrize("room", [1, 99])
+def test_work_is_called_once_in_each_thread(room, monkeypatch):
+    """Also where there is room for the next thread whenever that is asked, but not for many."""
+    monkeypatch.setattr("cart.primitives.threads.has_room_for", lambda n: n <= room)
+    callers = []
+    in_threads(lambda: callers.append(threading.current_thread()), 3, pytest.fail)
+    assert len({*callers} - {threading.main_thread()}) == len(callers) == 3
+
+
 def test_what_a_thread_raises_is_raised_and_stops_the_others():
     stopped = []
 
