@@ -236,7 +236,7 @@ def test_a_folder_of_another_user_is_not_read_unless_of_root(tmp_path, monkeypat
 def test_a_user_without_a_home_has_no_folder_in_the_working_directory(monkeypatch):
     monkeypatch.setattr("numba.config.CACHE_DIR", "")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert len(folders_of(__file__)) == 2
+    assert [folder.is_package for folder in folders_of(__file__)] == [True, False]
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # a user id without an entry
     assert [folder.is_package for folder in folders_of(__file__)] == [True]
 
@@ -249,6 +249,19 @@ def test_the_package_s_folder_is_as_safe_as_its_sources(tmp_path):
     assert others.load("stamp", "key") is None
     with pytest.raises(OSError, match="others can write to it"):
         others.save("stamp", "key", "code")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such permissions")
+def test_others_may_read_what_is_kept_and_never_write_to_it(tmp_path):
+    """As with Python's bytecode: one user fills the folder of an installation, all load from it."""
+    before = os.umask(0)
+    try:
+        KernelFiles("kernel", [Folder(str(tmp_path / "new"), False)]).save("stamp", "key", "code")
+    finally:
+        os.umask(before)
+    (path,) = (tmp_path / "new").iterdir()
+    assert [each.stat().st_mode & 0o777 for each in (path, path.parent)] == [0o644, 0o755]
+    assert KernelFiles("kernel", [Folder(str(path.parent), False)]).load("stamp", "key") == "code"
 
 
 # A package with a kernel that calls another module's and the method of a class it is given.

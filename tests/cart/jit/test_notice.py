@@ -39,6 +39,36 @@ def test_short_waits_are_announced_when_they_are_long_together(monkeypatch, caps
     assert "second" in capsys.readouterr().err
 
 
+class Recorded:
+    """In place of a timer: how long it was to wait, and what became of it."""
+
+    made = []
+
+    def __init__(self, seconds, *_):
+        self.seconds = seconds
+        self.has_begun = self.is_over = False
+        Recorded.made.append(self)
+
+    def start(self):
+        self.has_begun = True
+
+    def cancel(self):
+        self.is_over = self.has_begun
+
+
+def test_each_wait_takes_from_the_patience_and_ends_with_the_compiling(monkeypatch):
+    clock = iter([10.0, 11.5, 20.0, 20.25, 30.0, 39.0, 40.0, 41.0])
+    monkeypatch.setattr(notice, "PATIENCE", 2.0)
+    monkeypatch.setattr(notice, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(notice, "Timer", Recorded)
+    monkeypatch.setattr(Recorded, "made", [])
+    for _ in range(4):
+        with notice.announced("growth"):
+            assert not Recorded.made[-1].is_over
+    assert [timer.seconds for timer in Recorded.made] == [2.0, 0.5, 0.25, 0.0]
+    assert all(timer.is_over and timer.daemon for timer in Recorded.made)
+
+
 def test_nothing_is_said_if_no_thread_can_be_started(monkeypatch, capsys):
     """Under a limit of processes; compiling goes on."""
 
