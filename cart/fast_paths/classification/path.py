@@ -213,8 +213,7 @@ class ClassCountsPath(FastPath):
         n_joint = plan.n_values**plan.n_outputs
         if plan.n_outputs == 1:
             return super().knows(plan) and n_joint <= _CLASSES_MAX
-        is_gini = plan.criterion is Gini and plan.n_values > 1
-        return super().knows(plan) and is_gini and n_joint <= _JOINT_MAX
+        return super().knows(plan) and plan.criterion is Gini and n_joint <= _JOINT_MAX
 
     def accepts(self, weights, is_whole):
         """Whether the weights are whole numbers that fit into words; sets the layout of words."""

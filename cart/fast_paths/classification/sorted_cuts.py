@@ -206,8 +206,8 @@ class SortedCountsPath(ClassCountsPath):
         return super().knows(plan) and plan.n_values == 2 and plan.ccp_alpha == 0.0
 
     def accepts(self, weights, is_whole):
-        """Whether it is one tree, with whole weights of at most _WEIGHT_MAX."""
-        if len(weights) > 1 or weights.max() > _WEIGHT_MAX:
+        """Whether the weights, of one tree, are whole numbers of at most _WEIGHT_MAX."""
+        if weights.max() > _WEIGHT_MAX:
             return False
         self._finder.weigh(self._weigh(weights[0]))
         is_light = self._finder.rows.units.max() <= _WEIGHT_MAX

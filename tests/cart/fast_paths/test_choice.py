@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
 from cart.estimators.grower import Grower
+from cart.fast_paths.classification.path import ClassCountsPath
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
-from tests.agreement.same import assert_same_nodes
+from tests.agreement.same import assert_same_nodes, paths
 from tests.examples import examples
 
 
@@ -69,6 +70,16 @@ def test_what_a_path_cannot_grow_it_does_not_take(kind, shape, seed):
     )
     for ours, theirs in zip(*both, strict=True):
         assert_same_nodes(ours, theirs)
+
+
+def test_outputs_of_one_class_each_are_counted_as_others():
+    X = np.arange(24.0, dtype=np.float32).reshape(12, 2)
+    plan = make_plan(DecisionTreeClassifier(), criteria.Gini, "best", *X.shape, 3, 1)
+    fast, general = paths(encode(Columns(X)), np.zeros((12, 3)), plan, ClassCountsPath)
+    for weights in (np.ones((1, 12)), np.arange(24.0).reshape(2, 12)):
+        both = (path.grow(weights, range(len(weights))) for path in (fast, general))
+        for ours, theirs in zip(*both, strict=True):
+            assert_same_nodes(ours, theirs)
 
 
 @pytest.mark.parametrize("is_narrow", [True, False])
