@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 import cart
-from cart.primitives.row_keys import FINITE, MISSING, keys_of, keys_of_columns
+from cart.primitives.row_keys import FINITE, INFINITE, MISSING, keys_of, keys_of_columns
 from cart.tree.compact import Compact
 from cart.tree.packed import Infinite, PackedRows, PackedSubsets, pack
 from cart.tree.traversal import leaf_ids, paths_to, sum_of_values
@@ -220,6 +220,20 @@ def test_nothing_behind_a_wide_table_is_read(n, order):
     keys, _, found = keys_of_columns(X, np.arange(20))
     assert found == FINITE
     np.testing.assert_array_equal(keys, keys_of(np.ascontiguousarray(X[:, :20]))[0])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_long_and_wide_tables_are_prepared_a_part_at_a_time(order):
+    """What is infinite is found in every part."""
+    X = np.random.default_rng(0).normal(size=(1000, 70)).astype(np.float32, order=order)
+    columns = np.array([0, 3, 69])
+    keys, _, found = keys_of_columns(X, columns)
+    assert found == FINITE
+    np.testing.assert_array_equal(keys, keys_of(X[:, columns])[0])
+    for row in (0, 500, 999):
+        other = X.copy(order="K")
+        other[row, 1] = -np.inf
+        assert keys_of_columns(other, columns)[2] == INFINITE
 
 
 @pytest.mark.parametrize("n_trees", [1, 30])
