@@ -103,6 +103,56 @@ def test_lists_of_categories_are_checked(change):
         Tree(tree.nodes, 1)
 
 
+def test_a_split_at_a_threshold_lists_no_categories():
+    table = np.column_stack((np.repeat(np.arange(8.0), 8), np.tile(np.arange(8.0), 8)))
+    y = (table[:, 0] % 3 == 1) + 2 * (table[:, 1] > 3)
+    tree = DecisionTreeClassifier(categorical_features=[0]).fit(table, y).tree_
+    is_split = tree.feature >= 0
+    assert {*tree.feature[is_split]} == {0, 1}
+    at = np.flatnonzero(tree.feature == 1)[0]
+    start, listed, listed_left = tree.categories
+    start = start + (np.arange(len(start)) > at)
+    more = Categories(start, np.insert(listed, start[at], np.uint32(1)), listed_left)
+    for nodes in (tree.nodes, Compact.of(tree.nodes)):
+        Tree(nodes, 2, tree.categories)
+        with pytest.raises(DamagedModelError, match="at a threshold lists categories"):
+            Tree(nodes, 2, more)
+
+
+@pytest.mark.parametrize(
+    "shape", [(0, 3), (1, 0), (-1, -3), (1, 2**31), (1, 3, 1), [1, 3], (1, 3.0)]
+)
+def test_values_of_no_shape_are_refused(shape):
+    tree = DecisionTreeClassifier().fit(X, [0, 1, 2, 0, 1, 2]).tree_
+    kept = Compact.of(tree.nodes).kept
+    Tree(Compact(kept), 2)
+    with pytest.raises(DamagedModelError, match="a value has shape"):
+        Tree(Compact(kept | {"shape": shape}), 2)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(max_leaf_nodes=4),
+        DecisionTreeClassifier(class_weight={0: 0.3, 1: 2.1}),
+        DecisionTreeRegressor(),
+        DecisionTreeRegressor(criterion="absolute_error"),
+    ],
+)
+def test_compact_arrays_of_another_form_are_refused(model):
+    """Of an array with a name of the node arrays, the dtype is that of the node array."""
+    kept = Compact.of(model.fit(X, [0, 1, 0, 0, 1, 1]).tree_.nodes).kept
+    Tree(Compact(kept), 2)
+    arrays = {name: array for name, array in kept.items() if isinstance(array, np.ndarray)}
+    for name, array in arrays.items():
+        longer = np.zeros((len(array) + 1, *array.shape[1:]), array.dtype)
+        wrong = [array.astype(np.float16), array[..., np.newaxis], longer, array.view(np.recarray)]
+        wrong += [array.astype(np.int64), array.astype(np.uint16)] if name in Nodes._fields else []
+        for other in wrong:
+            with pytest.raises(DamagedModelError):
+                Tree(Compact(kept | {name: other}), 2)
+
+
 def test_the_bridge_checks_what_it_takes_over():
     peer = PeerTree().fit(X, X[:, 0])
     state = peer.tree_.__getstate__()
