@@ -262,6 +262,16 @@ def test_merged_values_of_a_sparse_table_are_counted(seed, is_full, kind):
         assert model.n_merged_values_.tolist() == count(X)
 
 
+def test_merged_values_of_a_wide_table_are_counted():
+    X = np.random.default_rng(0).random((5, 10_000))
+    X[:, [70, 9_000]] = 1.0
+    X[0, 70] = X[4, 9_000] = 1.0 + 1e-9
+    model = cart.DecisionTreeRegressor(max_depth=1)
+    with pytest.warns(UserWarning, match="Distinct values of X become equal"):
+        model.fit(X, np.arange(5))
+    assert np.flatnonzero(model.n_merged_values_).tolist() == [70, 9_000]
+
+
 def warnings_of(model, X, y):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
