@@ -345,6 +345,21 @@ def test_a_tree_too_large_for_small_nodes(with_missing):
         np.testing.assert_array_equal(sum_of_values(packed, X), model.tree_.value[leaves, 0])
 
 
+@pytest.mark.parametrize("n_features", [2**26 - 1, 2**26])
+def test_small_nodes_up_to_their_limit(n_features):
+    """32 bits for the feature and the place of a child, which here is 34 places further on."""
+    X = np.arange(19, dtype=np.float32)[:, np.newaxis]
+    y = np.r_[-1e6, -2e6, np.arange(17)]  # two rows leave at the root; their node is split last
+    models = [DecisionTreeRegressor(max_depth=depth).fit(X, y) for depth in (1, None)]
+    assert [model.tree_.node_count for model in models] == [3, 37]
+    trees = [copy.copy(model.tree_) for model in models]
+    for tree in trees:
+        tree.n_features = n_features
+    packed = pack(trees, X.dtype)._replace(n_features=1)
+    for t, model in enumerate(models):
+        np.testing.assert_array_equal(leaf_ids(packed, t, X), model.apply(X))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix])
 def test_rows_of_another_width_are_refused(form, dtype):
