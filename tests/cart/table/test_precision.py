@@ -354,6 +354,16 @@ def test_whole_numbers_beyond_doubles_are_not_said_to_be_kept_apart(kind, as_fra
         assert np.flatnonzero(model.n_merged_values_).tolist() == merged
 
 
+@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_first_whole_number_beyond_doubles_is_seen(as_frame, sign):
+    X = sign * np.r_[2**53 + np.arange(2), np.arange(38)][:, np.newaxis]
+    X = pytest.importorskip("pandas").DataFrame(X, columns=["0"]) if as_frame else X
+    model = cart.DecisionTreeRegressor(max_depth=1, precision="float64")
+    (message,) = warnings_of(model, X, np.arange(40))
+    assert "0 (1 of 40). Doubles represent integers exactly only up to 2**53" in message
+
+
 def test_columns_without_names_are_numbered():
     X = np.c_[np.arange(10), 2**24 + np.arange(10)]
     (message,) = warnings_of(cart.DecisionTreeRegressor(), X, X[:, 0])

@@ -130,6 +130,15 @@ def test_values_of_no_shape_are_refused(shape):
         Tree(Compact(kept | {"shape": shape}), 2)
 
 
+def test_children_that_do_not_match_the_leaves_are_refused():
+    model = DecisionTreeClassifier(max_leaf_nodes=4).fit(X, [0, 1, 0, 0, 1, 1])
+    kept = Compact.of(model.tree_.nodes).kept
+    assert "children_left" in kept
+    last_first = np.packbits(np.unpackbits(kept["leaves"], count=kept["n_nodes"])[::-1])
+    with pytest.raises(DamagedModelError, match="do not match the leaves"):
+        Tree(Compact(kept | {"leaves": last_first}), 2)
+
+
 @pytest.mark.parametrize(
     "model",
     [
