@@ -357,6 +357,21 @@ def test_competitors_are_those_of_the_plain_loop(seed, has_missing, criterion):
         rows[tree.children_right[node]] = here[~goes_left]
 
 
+def test_the_sides_of_competitors_are_those_of_splits_on_their_features_alone():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (200, 3))
+    y = np.isin(X, (1, 4)) @ [4.0, 2.0, 1.0] + rng.normal(size=200)
+    stump = DecisionTreeRegressor(max_depth=1, categorical_features=[0, 1, 2], competitors=2)
+    competitors = stump.fit(X, y).tree_.competitors.of(0)
+    assert [c.feature for c in competitors] == [1, 2]
+    alone = DecisionTreeRegressor(max_depth=1, categorical_features=[0])
+    for c in competitors:
+        leaves = alone.fit(X[:, [c.feature]], y).apply(np.arange(6)[:, np.newaxis])
+        assert (c.left, c.right) == tuple(
+            tuple(np.flatnonzero(leaves == leaf).tolist()) for leaf in (1, 2)
+        )
+
+
 def test_a_lone_root_has_no_competitors_and_no_surrogates():
     tree = DecisionTreeRegressor(competitors=2, surrogates=2).fit([[1.0], [2.0]], [3.0, 3.0])
     assert tree.tree_.competitors.of(0) == tree.tree_.surrogates.of(0) == []

@@ -86,7 +86,8 @@ def test_children_may_stand_before_their_parents():
         lambda c: c._replace(start=c.start + 9 * ((c.start > 0) & (c.start < c.start[-1]))),
         lambda c: c._replace(listed=c.listed[:-1]),
         lambda c: c._replace(listed=c.listed.astype(np.int64)),
-        lambda c: c._replace(listed_left=c.listed_left + 2),
+        lambda c: c._replace(listed_left=c.listed_left + 1),
+        lambda c: c._replace(listed_left=c.listed_left - np.int8(1)),
         lambda c: tuple(c),
     ],
 )
@@ -101,6 +102,15 @@ def test_lists_of_categories_are_checked(change):
             Tree(nodes, 1, change(tree.categories))
     with pytest.raises(DamagedModelError, match="nan"):
         Tree(tree.nodes, 1)
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 2.0, True, None])
+def test_numbers_of_nodes_and_features_are_checked(number):
+    with pytest.raises(DamagedModelError, match=f"a tree has {number!r} features"):
+        Tree(TREE.nodes, number)
+    kept = Compact.of(TREE.nodes).kept
+    with pytest.raises(DamagedModelError, match=f"a tree has {number!r} nodes"):
+        Tree(Compact(kept | {"n_nodes": number}), 2)
 
 
 def test_a_split_at_a_threshold_lists_no_categories():
