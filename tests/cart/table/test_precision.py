@@ -262,6 +262,18 @@ def test_merged_values_of_a_sparse_table_are_counted(seed, is_full, kind):
         assert model.n_merged_values_.tolist() == count(X)
 
 
+@pytest.mark.parametrize("kind", [cart.DecisionTreeRegressor, cart.ExtraTreeRegressor])
+@pytest.mark.parametrize(
+    "column", [[0.0, -0.0, 1e-60, 1.0], -(2**25) - np.arange(4)], ids=["zeros", "whole"]
+)
+def test_zeros_of_both_signs_are_one_value_and_whole_numbers_are_no_doubles(kind, column):
+    X = np.array(column)[:, np.newaxis]
+    model = kind(max_depth=1)
+    with pytest.warns(UserWarning, match="Distinct values of X become equal"):
+        model.fit(X, np.arange(4))
+    assert model.n_merged_values_.tolist() == count(X)
+
+
 def test_merged_values_of_a_wide_table_are_counted():
     X = np.random.default_rng(0).random((5, 10_000))
     X[:, [70, 9_000]] = 1.0

@@ -140,6 +140,28 @@ def test_values_of_no_shape_are_refused(shape):
         Tree(Compact(kept | {"shape": shape}), 2)
 
 
+@pytest.mark.parametrize("n_leaves", [2, 4, 5, 8, 9, 13, 20])
+def test_leaf_bits_are_those_of_one_tree(n_leaves):
+    """Of all turns of some bits, one is a tree, depth first: there is always a place left."""
+    y = np.arange(n_leaves)
+    kept = Compact.of(DecisionTreeRegressor().fit(y[:, np.newaxis], y).tree_.nodes).kept
+    rng = np.random.default_rng(n_leaves)
+    for _ in range(3):
+        bits = rng.permutation(np.repeat([True, False], [n_leaves, n_leaves - 1]))
+        n_trees = 0
+        for turn in range(len(bits)):
+            turned = np.roll(bits, turn)
+            places = np.cumsum(np.where(turned, -1, 1)) + 1
+            changed = Compact(kept | {"leaves": np.packbits(turned)})
+            if places[:-1].min() > 0:
+                assert Tree(changed, 1).n_leaves == n_leaves
+                n_trees += 1
+            else:
+                with pytest.raises(DamagedModelError, match="do not form one tree"):
+                    Tree(changed, 1)
+        assert n_trees == 1
+
+
 def test_children_that_do_not_match_the_leaves_are_refused():
     model = DecisionTreeClassifier(max_leaf_nodes=4).fit(X, [0, 1, 0, 0, 1, 1])
     kept = Compact.of(model.tree_.nodes).kept
