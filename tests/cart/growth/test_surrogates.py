@@ -271,6 +271,8 @@ def test_models_are_saved_with_surrogates(tmp_path, missing, share):
         lambda s: s._replace(low_left=s.low_left.astype(float)),
         lambda s: s._replace(list_start=s.list_start + 7),
         lambda s: s._replace(agree=None),
+        lambda s: s._replace(agree=s.agree[:-1]),
+        lambda s: s._replace(primary=s.primary[:-1]),
         lambda s: s._replace(routes=3),
         lambda s: tuple(s),
     ],

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.datasets
 import sklearn.tree
 from hypothesis import given
 from hypothesis import strategies as st
@@ -227,6 +228,18 @@ def test_larger_alphas_give_nested_subtrees(seed, criterion):
             assert len(set(zip(finer, leaves, strict=True))) == len(set(finer))
         finer = leaves
     assert pruned.tree_.node_count == 1
+
+
+def test_leaves_of_pruning_send_missing_values_nowhere():
+    X, y = sklearn.datasets.load_iris(return_X_y=True)
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    whole, ours, theirs = (
+        home.DecisionTreeClassifier(random_state=0, ccp_alpha=alpha).fit(X, y).tree_
+        for home, alpha in ((cart, 0.0), (cart, 0.01), (sklearn.tree, 0.01))
+    )
+    np.testing.assert_array_equal(ours.missing_go_to_left, theirs.missing_go_to_left)
+    became_leaves = np.isin(whole.impurity, ours.impurity[ours.children_left < 0])
+    assert whole.missing_go_to_left[became_leaves].any()
 
 
 @given(seeds, criteria)
