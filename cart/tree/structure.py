@@ -142,6 +142,8 @@ def check_compact(kept: dict[str, Any], n_features: int, categories: Categories 
     categories : cart.tree.nodes.Categories or None
     """
     _check_n_features(n_features)
+    missing = {"n_nodes", "shape", "leaves"} - kept.keys()
+    require(not missing, f"a tree has no {', '.join(sorted(missing))}")
     n_nodes, shape = kept["n_nodes"], kept["shape"]
     require(type(n_nodes) is int and 0 < n_nodes <= MOST_NODES, f"a tree has {n_nodes!r} nodes")
     is_shape = type(shape) is tuple and len(shape) == 2 and all(type(n) is int for n in shape)
@@ -231,10 +233,8 @@ def _check_lengths(kept, n_nodes, n_leaves):
     for one, other in (("feature", "features"), ("n_node_samples", "samples"),
                        ("weighted_n_node_samples", "counts")):  # fmt: skip
         require((one in kept) != (other in kept), f"a tree needs either {one} or {other}")
-    require(
-        "totals" not in kept or (n_values == 1 and "squares" in kept),
-        "the sums of a tree have no squares",
-    )
+    require(("totals" in kept) == ("squares" in kept), "a tree has only one of totals and squares")
+    require("totals" not in kept or n_values == 1, "the sums of a tree are of several values")
     require(has_counts <= ("counts" in kept), "the class counts of a tree are missing")
     require("totals" not in kept or "counts" in kept, "the sums of a tree have no weights")
     require(

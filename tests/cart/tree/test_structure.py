@@ -34,6 +34,7 @@ def changed(name, place, value):
         ("children_left", 0, 0, "out of range, or is the root"),
         ("children_left", 0, -1, "only one child"),
         ("children_right", 0, 1, "two parents"),
+        ("children_left", 0, 2, "two parents"),
         ("feature", 0, 2, "outside the 2 features"),
         ("feature", 0, -2, "outside the 2 features"),
         ("threshold", 0, np.nan, "nan"),
@@ -50,6 +51,14 @@ def test_arrays_of_another_type_are_refused(name):
     for changed in (array.astype(np.float16), array[:, np.newaxis], array.view(np.recarray)):
         with pytest.raises(DamagedModelError, match=f"{name} is not an array"):
             Tree(TREE.nodes._replace(**{name: changed}), 2)
+
+
+def test_trees_without_nodes_or_values_are_refused():
+    with pytest.raises(DamagedModelError, match="a tree has 0 nodes"):
+        Tree(Nodes.create(0, 1, 1), 2)
+    for shape in ((0, 1), (1, 0)):
+        with pytest.raises(DamagedModelError, match="a value has shape"):
+            Tree(TREE.nodes._replace(value=np.empty((TREE.node_count, *shape))), 2)
 
 
 def test_nodes_below_themselves_are_refused():
@@ -87,6 +96,8 @@ def test_children_may_stand_before_their_parents():
         lambda c: c._replace(listed=c.listed[:-1]),
         lambda c: c._replace(listed=c.listed.astype(np.int64)),
         lambda c: c._replace(listed_left=c.listed_left + 1),
+        lambda c: c._replace(listed_left=c.listed_left.astype(float)),
+        lambda c: c._replace(start=c.start.tolist()),
         lambda c: c._replace(listed_left=c.listed_left - np.int8(1)),
         lambda c: tuple(c),
     ],
@@ -194,6 +205,42 @@ def test_compact_arrays_of_another_form_are_refused(model):
                 Tree(Compact(kept | {name: other}), 2)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(max_leaf_nodes=4),
+        DecisionTreeRegressor(),
+        DecisionTreeRegressor(criterion="absolute_error"),
+    ],
+)
+def test_compact_trees_have_each_array_once(model):
+    nodes = model.fit(X, [0, 1, 0, 0, 1, 1]).tree_.nodes
+    kept = Compact.of(nodes).kept
+    optional = {"missing_go_to_left", "value"}  # a tree without them is another tree
+    for name in kept.keys() - optional:
+        with pytest.raises(DamagedModelError):
+            Tree(Compact({other: kept[other] for other in kept if other != name}), 2)
+    for twice in (("feature", "threshold"), ("n_node_samples",), ("weighted_n_node_samples",)):
+        with pytest.raises(DamagedModelError, match="a tree needs either"):
+            Tree(Compact(kept | {name: getattr(nodes, name) for name in twice}), 2)
+
+
+def test_leaves_of_compact_trees_have_what_their_values_are_made_of():
+    y = [0, 1, 0, 0, 1, 1]
+    nodes = DecisionTreeRegressor().fit(X, y).tree_.nodes
+    sums = Compact.of(nodes).kept
+    assert "totals" in sums
+    classes = Compact.of(DecisionTreeClassifier().fit(X, y).tree_.nodes).kept
+    weight = {"weighted_n_node_samples": nodes.weighted_n_node_samples}
+    for kept, words in (
+        (sums | {"shape": (1, 3)}, "of several values"),
+        ({name: sums[name] for name in sums if name != "counts"} | weight, "no weights"),
+        ({name: classes[name] for name in classes if name != "counts"} | weight, "counts"),
+    ):
+        with pytest.raises(DamagedModelError, match=words):
+            Tree(Compact(kept), 2)
+
+
 def test_the_bridge_checks_what_it_takes_over():
     peer = PeerTree().fit(X, X[:, 0])
     state = peer.tree_.__getstate__()
@@ -201,6 +248,15 @@ def test_the_bridge_checks_what_it_takes_over():
     peer.tree_.__setstate__(state)
     with pytest.raises(DamagedModelError, match="out of range"):
         bridge.from_sklearn(peer)
+
+
+def test_pickles_without_a_checksum_are_checked():
+    """As earlier versions wrote them."""
+    state = TREE.__getstate__()
+    del state["_checksum"]
+    Tree.__new__(Tree).__setstate__(state)
+    with pytest.raises(DamagedModelError, match="outside the 0 features"):
+        Tree.__new__(Tree).__setstate__(state | {"n_features": 0})
 
 
 def test_fitted_arrays_are_read_only():
