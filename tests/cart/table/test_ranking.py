@@ -98,7 +98,8 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
 @pytest.mark.parametrize("n_levels", [1, 2**8, 2**8 + 1, 2**16, 2**16 + 1])
 def test_codes_are_as_wide_as_they_must_be(n_levels):
     """They stay the same codes, and a tree takes those of 16 bits where these are enough."""
-    X = np.random.default_rng(0).permutation(np.arange(70_000) % n_levels)[:, None]
+    X = np.random.default_rng(0).permutation(np.arange(70_000) % n_levels)
+    X = np.column_stack((X, X % 2))
     table = encode(Columns(X.astype(np.float32)))
     narrow = table.narrow()
     is_narrow = n_levels <= 2**16
