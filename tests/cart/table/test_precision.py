@@ -279,7 +279,7 @@ def test_merged_values_of_a_wide_table_are_counted():
     X[:, [70, 9_000]] = 1.0
     X[0, 70] = X[4, 9_000] = 1.0 + 1e-9
     model = cart.DecisionTreeRegressor(max_depth=1)
-    with pytest.warns(UserWarning, match="Distinct values of X become equal"):
+    with pytest.warns(UserWarning, match='Set precision="float64" to keep them apart.'):
         model.fit(X, np.arange(5))
     assert np.flatnonzero(model.n_merged_values_).tolist() == [70, 9_000]
 

@@ -98,6 +98,7 @@ def test_children_may_stand_before_their_parents():
         lambda c: c._replace(listed_left=c.listed_left + 1),
         lambda c: c._replace(listed_left=c.listed_left.astype(float)),
         lambda c: c._replace(start=c.start.tolist()),
+        lambda c: c._replace(listed=c.listed[:, np.newaxis]),
         lambda c: c._replace(listed_left=c.listed_left - np.int8(1)),
         lambda c: tuple(c),
     ],
@@ -173,13 +174,19 @@ def test_leaf_bits_are_those_of_one_tree(n_leaves):
         assert n_trees == 1
 
 
-def test_children_that_do_not_match_the_leaves_are_refused():
+def test_what_is_stored_beside_the_leaves_is_checked():
     model = DecisionTreeClassifier(max_leaf_nodes=4).fit(X, [0, 1, 0, 0, 1, 1])
     kept = Compact.of(model.tree_.nodes).kept
     assert "children_left" in kept
     last_first = np.packbits(np.unpackbits(kept["leaves"], count=kept["n_nodes"])[::-1])
-    with pytest.raises(DamagedModelError, match="do not match the leaves"):
-        Tree(Compact(kept | {"leaves": last_first}), 2)
+    far = kept["children_left"] + 99 * (kept["children_left"] > 0).astype(np.int32)
+    for changed, words in (
+        ({"leaves": last_first}, "do not match the leaves"),
+        ({"children_left": far}, "out of range"),
+        ({"more": kept["leaves"]}, "an unknown array 'more'"),
+    ):
+        with pytest.raises(DamagedModelError, match=words):
+            Tree(Compact(kept | changed), 2)
 
 
 @pytest.mark.parametrize(
@@ -257,6 +264,8 @@ def test_pickles_without_a_checksum_are_checked():
     Tree.__new__(Tree).__setstate__(state)
     with pytest.raises(DamagedModelError, match="outside the 0 features"):
         Tree.__new__(Tree).__setstate__(state | {"n_features": 0})
+    with pytest.raises(DamagedModelError, match="a tree has no nodes"):
+        Tree.__new__(Tree).__setstate__(state | {"_held": None})
 
 
 def test_fitted_arrays_are_read_only():
