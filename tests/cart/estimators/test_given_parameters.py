@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import sklearn.tree
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import validate_parameter_constraints
 
@@ -111,3 +112,15 @@ def test_first_draw():
     given, same = np.random.RandomState(3), np.random.RandomState(3)
     assert [first_draw(given, 99) for _ in range(4)] == [same.randint(99) for _ in range(4)]
     assert first_draw(0, 2**31) == np.random.RandomState(0).randint(2**31)
+
+
+@pytest.mark.parametrize("max_features", [None, 1, "sqrt", "log2", 0.1, 0.5, 0.99, 1.0])
+def test_how_many_features_a_split_looks_at(max_features):
+    """Also where the share of few features is less than one."""
+    for n_features in (1, 2, 3, 4, 5, 9, 16, 17):
+        X = np.arange(2.0 * n_features).reshape(2, n_features)
+        ours, theirs = (
+            home.DecisionTreeClassifier(max_features=max_features).fit(X, [0, 1])
+            for home in (cart, sklearn.tree)
+        )
+        assert ours.max_features_ == theirs.max_features_
