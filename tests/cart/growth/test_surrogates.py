@@ -19,6 +19,7 @@ from cart import (
 from cart.files import DamagedModelError
 from cart.interop import bridge
 from cart.splitting.agreement import units_of
+from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from tests.examples import examples
@@ -238,6 +239,29 @@ def test_pruned_trees_keep_the_surrogates_of_their_nodes():
     ).fit(X, y)
     assert np.array_equal(model.apply(X), leaves_of(model.tree_, X, True))
     assert np.diff(model.tree_.surrogates.start)[model.tree_.children_left < 0].sum() == 0
+
+
+def test_what_a_pruned_tree_keeps_are_the_alternatives_of_its_nodes():
+    """Though these have other numbers, and those that have become leaves have none."""
+    X, y, _ = table(4, n=200)
+    model = DecisionTreeClassifier(surrogates=2, competitors=2, random_state=0)
+    whole = model.fit(X, y).tree_
+    kept = prune(whole, 0.01)
+    pairs, n_splits = [(0, 0)], 0
+    while pairs:
+        now, before = pairs.pop()
+        for name in ("surrogates", "competitors"):
+            splits, all_splits = getattr(kept, name), getattr(whole, name)
+            is_leaf = kept.children_left[now] < 0
+            assert splits.of(now) == ([] if is_leaf else all_splits.of(before))
+            assert splits.primary[now] == (0.0 if is_leaf else all_splits.primary[before])
+        if not is_leaf:
+            n_splits += now != before
+            pairs += [
+                (getattr(kept, side)[now], getattr(whole, side)[before])
+                for side in ("children_left", "children_right")
+            ]
+    assert n_splits > 0
 
 
 @pytest.mark.parametrize("missing", ["surrogate", "learned"])
