@@ -241,27 +241,49 @@ def test_pruned_trees_keep_the_surrogates_of_their_nodes():
     assert np.diff(model.tree_.surrogates.start)[model.tree_.children_left < 0].sum() == 0
 
 
+def same_nodes(tree, other):
+    """Pairs of numbers of the nodes that two trees have in common."""
+    pairs = [(0, 0)]
+    while pairs:
+        one, two = pairs.pop()
+        yield one, two
+        if tree.children_left[one] >= 0:
+            pairs += [
+                (getattr(tree, side)[one], getattr(other, side)[two])
+                for side in ("children_left", "children_right")
+            ]
+
+
 def test_what_a_pruned_tree_keeps_are_the_alternatives_of_its_nodes():
     """Though these have other numbers, and those that have become leaves have none."""
     X, y, _ = table(4, n=200)
     model = DecisionTreeClassifier(surrogates=2, competitors=2, random_state=0)
     whole = model.fit(X, y).tree_
     kept = prune(whole, 0.01)
-    pairs, n_splits = [(0, 0)], 0
-    while pairs:
-        now, before = pairs.pop()
+    assert 1 < kept.n_leaves < whole.n_leaves
+    for now, before in same_nodes(kept, whole):
+        is_leaf = kept.children_left[now] < 0
         for name in ("surrogates", "competitors"):
             splits, all_splits = getattr(kept, name), getattr(whole, name)
-            is_leaf = kept.children_left[now] < 0
             assert splits.of(now) == ([] if is_leaf else all_splits.of(before))
             assert splits.primary[now] == (0.0 if is_leaf else all_splits.primary[before])
-        if not is_leaf:
-            n_splits += now != before
-            pairs += [
-                (getattr(kept, side)[now], getattr(whole, side)[before])
-                for side in ("children_left", "children_right")
-            ]
-    assert n_splits > 0
+
+
+@pytest.mark.parametrize("missing", ["surrogate", "majority"])
+def test_alternatives_are_the_same_in_whatever_order_nodes_are_split(missing):
+    X, y, _ = table(4, n=200)
+    y = y + np.random.default_rng(0).random(200)  # no two splits are equally good
+    model = DecisionTreeRegressor(
+        missing=missing, surrogates=2, competitors=2, min_samples_leaf=5, random_state=0
+    )
+    depth_first = model.fit(X, y).tree_
+    best_first = model.set_params(max_leaf_nodes=len(X)).fit(X, y).tree_
+    pairs = list(same_nodes(best_first, depth_first))
+    assert any(one != two for one, two in pairs)
+    for one, two in pairs:
+        assert best_first.feature[one] == depth_first.feature[two]
+        for name in ("surrogates", "competitors"):
+            assert getattr(best_first, name).of(one) == getattr(depth_first, name).of(two)
 
 
 @pytest.mark.parametrize("missing", ["surrogate", "learned"])
