@@ -126,7 +126,9 @@ def test_rows_that_single_precision_does_not_have_are_refused(value):
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.integers(1, 40), n_features=st.integers(1, 40),
     is_double=st.booleans(),
-    special=st.sampled_from([(), (np.nan,), (np.inf,), (1e39, -0.0), (-np.nan, 3e38, 1e-45)]),
+    special=st.sampled_from(
+        [(), (np.nan,), (np.inf,), (np.inf, np.nan), (1e39, -0.0), (-np.nan, 3e38, 1e-45)]
+    ),
 )  # fmt: skip
 def test_keys_are_in_the_order_of_values(seed, n, n_features, is_double, special):
     """Those of a table, one after the other, with a zero behind each row; nothing is read or
