@@ -85,7 +85,7 @@ def refuse_missing_target(y, name="y"):
 
 def _find_missing(y):
     """Which targets are None, NaT or pandas.NA; None if other checks find all that are missing."""
-    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OMU":
+    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OMU":  # U: also of Arrow's texts
         return None
     y = np.asarray(y)
     if y.ndim == 0 or y.dtype.kind not in "OM":

@@ -206,8 +206,11 @@ def _with_plain_decimals(frame):
     """The frame with decimals, which pandas holds as objects, as numbers."""
     from pandas.api.types import infer_dtype
 
-    are_decimals = [infer_dtype(frame[name], skipna=True) == "decimal" for name in frame]
-    return frame.astype(dict.fromkeys(frame.columns[are_decimals], float))
+    for j, dtype in enumerate(frame.dtypes):
+        column = frame.iloc[:, j]
+        if dtype == "object" and infer_dtype(column, skipna=True) == "decimal":
+            frame.isetitem(j, column.astype(float))
+    return frame
 
 
 def _values_of(column):
