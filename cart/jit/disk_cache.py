@@ -123,7 +123,8 @@ class KernelCache(NullCache):
     def _place(self, sig, target):
         """Stamp and key: which sources the code is made from, and for which types and CPU.
 
-        None if these have no lasting name, or if a source was edited since it was imported.
+        None if these have no lasting name, if a source was edited since it was imported, or if an
+        argument is text, whose references are counted: `load_overload` prepares nothing for that.
         """
         stamp = digest_of(self._function.__module__)
         classes = sorted({*_classes(getattr(sig, "args", sig))})
@@ -131,7 +132,8 @@ class KernelCache(NullCache):
         line = self._function.__code__.co_firstlineno
         key = repr((sig, classes, digests, target, line))
         is_named = self._function.__closure__ is None and " at 0x" not in key
-        return (stamp, key) if is_named and None not in (stamp, *digests) else None
+        is_kept = is_named and "unicode_type" not in key and None not in (stamp, *digests)
+        return (stamp, key) if is_kept else None
 
 
 @functools.cache

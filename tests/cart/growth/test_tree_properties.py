@@ -203,13 +203,16 @@ def test_codes_are_ranks(X):
         np.testing.assert_array_equal(table.levels.array[mine], np.unique(values))
 
 
+SORTS = INSERTION, RADIX, BUCKETS, BY_NUMBER = range(4)
+
+
 @entry_kernel
-def _sort(name, keys, n, n_bits, counts, spare):
-    if name == "insertion":
+def _sort(how, keys, n, n_bits, counts, spare):
+    if how == INSERTION:
         sort_by_insertion(keys, n)
-    elif name == "radix":
+    elif how == RADIX:
         sort_by_radix(keys, n, n_bits, counts, spare)
-    elif name == "buckets":
+    elif how == BUCKETS:
         return sort_by_buckets(keys, n, n_bits, counts, spare)
     else:
         sort_keys(keys, n, n_bits, counts, spare)
@@ -223,16 +226,16 @@ def _sort_by_digit(keys, n, shift, bits, counts, out):
 
 @pytest.mark.parametrize("n_bits", [1, 3, 11, 12, 17, 23, 30])
 @pytest.mark.parametrize("n", [1, 2, 20, 21, 300, 1024, 1025, 3000])
-@pytest.mark.parametrize("name", ["insertion", "buckets", "radix", "by number"])
-def test_sorts_are_stable(name, n, n_bits):
-    n = min(n, 1024) if name == "buckets" else n  # what they are for
+@pytest.mark.parametrize("how", SORTS, ids=["insertion", "radix", "buckets", "by number"])
+def test_sorts_are_stable(how, n, n_bits):
+    n = min(n, 1024) if how == BUCKETS else n  # what they are for
     rng = np.random.default_rng(n * n_bits)
     spread = rng.integers(0, 2**n_bits, n)
     for codes in (spread, np.minimum(rng.geometric(0.3, n), 2**n_bits) - 1):
         keys = codes.astype(np.uint64) << np.uint64(32) | np.arange(n, dtype=np.uint64)
         before = keys.copy()
-        if not _sort(name, keys, n, n_bits, np.empty(N_COUNTS, np.int64), np.empty_like(keys)):
-            assert name == "buckets"  # one of them is too large
+        if not _sort(how, keys, n, n_bits, np.empty(N_COUNTS, np.int64), np.empty_like(keys)):
+            assert how == BUCKETS  # one of them is too large
             assert codes is not spread
             np.testing.assert_array_equal(keys, before)
             continue

@@ -382,6 +382,16 @@ file.write_text(file.read_text().replace("x + 1", "x + 3"))
     assert end(start(kept)) == (113, 1)
 
 
+def test_a_kernel_that_is_given_text_is_not_kept(small):
+    """A process that loaded it, and had compiled nothing, would crash."""
+    entry = small / "small" / "entry.py"
+    edit(entry, "def run(rule, x):", "def run(rule, x, how):")
+    edit(entry, "between.step(x))", "between.step(x)) if how == 'add' else 0")
+    program = CALL.replace("(Rule(100), 0)", "(Rule(100), 0, 'add')")
+    for _ in range(2):
+        assert end(start(small, program)) == (111, 1)
+
+
 def test_without_sources_nothing_is_kept(small):
     """Code of which nobody can tell what it was made from."""
     compileall.compile_dir(small / "small", legacy=True, quiet=1)
