@@ -1,5 +1,6 @@
 """Containers that scikit-learn's checks would misread: lazy, masked, wrapped, sparse flags."""
 
+import sys
 from threading import Lock
 
 import narwhals
@@ -222,6 +223,14 @@ def test_tables_of_arrow_count_as_those_of_numpy(model, others):
         np.testing.assert_array_equal(model.predict_proba(form), expected)
         assert model.classes_.tolist() == ["no", "yes"]
         model.fit(frame, LABELS)
+
+
+def test_numbers_of_a_table_of_arrow_need_no_pandas(monkeypatch):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is an optional package")
+    table = pa.table({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1]})
+    expected = MODELS[0].fit(NUMBERS, LABELS).predict_proba(NUMBERS)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    np.testing.assert_array_equal(MODELS[0].fit(table, LABELS).predict_proba(table), expected)
 
 
 def test_importances_of_a_table_of_arrow():

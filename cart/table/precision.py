@@ -1,6 +1,7 @@
 """Choose single or double precision; convert dates and columns of pandas' own dtypes to numbers."""
 
 import sys
+from contextlib import suppress
 
 import numpy as np
 
@@ -68,9 +69,10 @@ def native_frame(X):
     """
     X = X.to_native() if type(X).__module__.startswith("narwhals.") else X
     if type(X).__module__ == "pyarrow.lib" and hasattr(X, "to_pandas"):
-        from pandas import ArrowDtype
+        with suppress(ImportError):  # without pandas it is what NumPy makes of it
+            from pandas import ArrowDtype
 
-        X = X.to_pandas(types_mapper=ArrowDtype)
+            X = X.to_pandas(types_mapper=ArrowDtype)
     if hasattr(X, "isetitem") and X.attrs:
         return sys.modules["pandas"].DataFrame(X)
     return X
