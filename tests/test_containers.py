@@ -146,8 +146,10 @@ def test_categories_in_numpys_own_strings():
 class Shown:
     """A dtype that is written so."""
 
-    def __init__(self, text, kind="U"):
-        self.text, self.kind = text, kind
+    kind = "U"
+
+    def __init__(self, text):
+        self.text = text
 
     def __str__(self):
         return self.text

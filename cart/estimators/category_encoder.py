@@ -369,9 +369,9 @@ def _holds_categories(dtype):
 
 
 _CATEGORICAL_DTYPES = {
-    *("category", "categorical", "enum", "string", "str", "object", "utf8"),
-    *("large_string", "dictionary"),  # Arrow's
-}
+    "category", "categorical", "dictionary", "enum", "large_string", "object", "str", "string",
+    "utf8",
+}  # fmt: skip
 
 
 def match_categories(estimator, X, reset):
