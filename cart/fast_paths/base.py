@@ -22,7 +22,7 @@ from cart.table.sparse_table import SparseTable
 from cart.table.table import Table, has_missing, same_value
 from cart.table.thresholds import cut_of, write_thresholds
 from cart.tree.batch import Batch
-from cart.tree.compact import MANY, Compact, compress_if_large
+from cart.tree.compact import Compact, compress_if_large
 from cart.tree.nodes import UNDEFINED, Grown, from_node
 from cart.tree.recompute import DEPTH_FIRST, MISSING_WAYS, WEIGHTS
 
@@ -249,8 +249,7 @@ class FastPath(ABC):
         kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
         if self._has_cuts and self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
-        is_large = len(weights) == 1 and kept.n_nodes >= MANY
-        return [kept] if is_large else Batch(kept, first_node).trees()
+        return [kept] if len(weights) == 1 else Batch(kept, first_node).trees()
 
     @property
     def shares_nodes(self):

@@ -38,7 +38,7 @@ from cart.tree.recompute import (
     whole_squares,
 )
 
-MANY = 1_000  # nodes from which on a tree is worth compacting
+_MANY = 1_000  # nodes from which on a tree is worth compacting
 _PLAIN = ("n_nodes", "shape")  # items that are not arrays
 
 # The node arrays that are stored as they are, unless one of the flags says that they can be
@@ -238,7 +238,7 @@ def compress_if_large(nodes):
     -------
     Compact, or Nodes if they are few
     """
-    if len(nodes.feature) < MANY:
+    if len(nodes.feature) < _MANY:
         return Nodes(*(array.copy() for array in nodes))
     return Compact.of(nodes)
 
