@@ -176,7 +176,13 @@ def table(content):
     """The results as a table."""
     rows = content["rows"]
     fits = [row["peer"] / row["ours"] for row in rows if row["timed"] == FIT]
-    mean = f" Geometric mean of the fits: {geometric_mean(fits):.2f}x." if fits else ""
+    in_all = ""
+    if fits:
+        mean, least = display.ratio(geometric_mean(fits)), display.ratio(min(fits))
+        in_all = (
+            f" Geometric mean of the fits: {mean} (bar {GEOMETRIC_MEAN:g}x); the least: {least} "
+        )
+        in_all += f"(bar {LEAST:g}x)."
     return display.Table(
         "Fits and predictions by kind of tree, and whether the trees are the same",
         ["kind", "timed", "Cartwood", "scikit-learn", "ratio", "bar", "trees"],
@@ -193,7 +199,7 @@ def table(content):
             for row in rows
         ],
         "Medians of alternating runs, kernels compiled: processor time on one thread, wall time on "
-        "two. A first prediction comes right after a fit." + mean,
+        "two. A first prediction comes right after a fit." + in_all,
     )
 
 
