@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from cart.estimators.category_encoder import encode_categories
+from cart.estimators.target import warn_of_small_target
 from cart.estimators.validation import as_of_now, check_class_weight
 from cart.growth.plan import make_plan
 from cart.primitives.mersenne_twister import first_draws
@@ -80,7 +81,7 @@ def fit_together(
     kind = partitions.Kind(precision_of(model), is_classifier(model), model.categorical_features)
     with Interruption() as interruption:
         look, spans, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
-        target = model._encode_target(look.labels if kind.has_classes else np.zeros(1))
+        target = model._encode_target(look.labels if kind.has_classes else np.array(look.ends))
         weight = weights_of_table(model, engine, y_parts, weight_parts, spans, kind, target)
         total_weight = _plan_draws(model, engine, spans[-1][-1], weight, size)
         kind, bins = _learn_categories(model, look, kind, bins)
@@ -297,6 +298,7 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
             for _ in range(n):
                 if not reporter.is_stopped:
                     reporter.step()
+    warn_of_small_target(grown, target)
     return [example.holding(tree, seed) for tree, seed in zip(grown, seeds, strict=False)]
 
 

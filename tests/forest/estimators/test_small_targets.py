@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeRegressor as PeerTree
 
 from cart import DecisionTreeRegressor, ExtraTreeRegressor, PrunedTreeRegressor
 from forest import BaggingRegressor, RandomForestClassifier, RandomForestRegressor
+from forest.partitioned.dask import fit
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.abs(X[:, 0])
@@ -64,6 +65,15 @@ def test_other_targets_give_no_warning(name):
     for model in (DecisionTreeRegressor(), RandomForestRegressor(3, random_state=0)):
         assert not said_by(model, SILENT[name])
     assert not said_by(RandomForestClassifier(3, random_state=0), np.zeros(60))
+
+
+def test_forests_of_partitions_say_it_too():
+    model = RandomForestRegressor(2, max_bins=255, feature_draw="keyed", random_state=0)
+    with pytest.warns(UserWarning, match="No tree splits, because y varies so little"):
+        fit(model, np.split(X, 3), np.split(Y * 1e-20, 3))
+    for y in (Y, np.full(60, 1e-20)):
+        with warnings.catch_warnings(action="error"):
+            fit(model, np.split(X, 3), np.split(y, 3))
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-310])
