@@ -165,12 +165,12 @@ class _Growth:
     def divide(self, level, segments, opened, is_open):
         """Handle of the open rows of the children."""
         data = self._data
-        feature = np.where(level.child[segments] >= 0, level.feature[segments], -1)
+        feature = level.feature[segments]
         stays = np.zeros((len(segments), 2), bool)
         stays[feature >= 0] = is_open.reshape(-1, 2)
         left_code = (level.cut[segments] >> np.uint64(32)).astype(np.int64)
         fates = Fates(
-            feature.astype(np.int32), left_code, level.missing_left[segments] == 1, stays,
+            feature, left_code, level.missing_left[segments] == 1, stays,
             *level.subsets_of(segments),
         )  # fmt: skip
         return data.engine.map(divide, data.codes, opened, common=(fates,))

@@ -5,6 +5,7 @@ subtree of a small node was grown elsewhere, as a tree of its own, and is insert
 """
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -40,7 +41,6 @@ class Level:
         self.feature = np.full(n, UNDEFINED, np.int32)  # UNDEFINED in leaves
         self.cut = np.zeros(n, np.uint64)  # see `cart.table.thresholds`
         self.missing_left = np.zeros(n, np.uint8)
-        self.child = np.full(n, -1)  # item of the left child in the next level; -1 without split
         self.below: dict = {}  # item of a small node -> Tree
         self.subset: dict = {}  # item of a node split on categories -> see `Choices`
         self.listed_left = np.zeros(n, np.uint8)
@@ -74,6 +74,7 @@ class Level:
         Parameters
         ----------
         items : ndarray of shape (n_chosen,), int
+            Ascending.
         choices : Choices
             Results of the search for these items.
         keys : ndarray of shape (n_cut, 2), uint64
@@ -82,7 +83,7 @@ class Level:
         Returns
         -------
         Level
-            The children: left, right, left, right, ...
+            The children: left, right, left, right, ..., in the order of their parents.
         """
         is_cut = choices.found == CUT
         items, choices = items[is_cut], Choices(*(array[is_cut] for array in choices))
@@ -100,7 +101,6 @@ class Level:
         n_left, n_right = children.n_rows.reshape(n, 2).T
         way = choices.missing_way
         self.missing_left[items] = np.where(way < 0, n_left > n_right, way == 1)
-        self.child[items] = 2 * np.arange(n)
         self.listed_left[items] = choices.listed_left
         has_subset = choices.subset.any(axis=1)
         self.subset.update(zip(items[has_subset].tolist(), choices.subset[has_subset], strict=True))
@@ -135,101 +135,83 @@ def make_trees(
     list of Tree
     """
     sizes = _subtree_sizes(levels)
-    numbers = [np.zeros(len(levels[0].key), np.int64)]
-    for level, below in zip(levels[:-1], sizes[1:], strict=True):
-        split = np.flatnonzero(level.child >= 0)
-        number = np.empty(2 * len(split), np.int64)
-        left = level.child[split]
-        number[left] = numbers[-1][split] + 1
-        number[left + 1] = number[left] + below[left]
-        numbers.append(number)
-    trees = [Nodes.create(int(n), plan.n_outputs, plan.n_values) for n in sizes[0]]
-    for i, (level, number) in enumerate(zip(levels, numbers, strict=True)):
-        following = numbers[i + 1] if i + 1 < len(levels) else None
-        _write_level(trees, level, number, following, table, step)
-    subsets = [None] * len(trees)
-    if isinstance(table, CategoricalTable):
-        subsets = _join_categories(levels, numbers, trees)
-    grown = [
-        Tree.grown(compress_if_large(nodes), len(table.columns), categories)
-        for nodes, categories in zip(trees, subsets, strict=True)
-    ]
-    return [prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree for tree in grown]
+    ends = np.cumsum(sizes[0])
+    first = ends - sizes[0]
+    nodes = Nodes.create(int(ends[-1]), plan.n_outputs, plan.n_values)  # tree after tree
+    place, places = first, []
+    for level, below in zip(levels, sizes[1:], strict=True):
+        places.append(place)
+        left = place[level.feature >= 0] + 1
+        children = np.column_stack((left, left + below[0::2]))
+        _write_level(nodes, level, place, children, first[level.tree], table, step)
+        place = children.ravel()
+    has_categories = isinstance(table, CategoricalTable)
+    joined = _join_categories(levels, places, ends[-1]) if has_categories else None
+    trees = []
+    for begin, end in zip(first, ends, strict=True):
+        mine, categories = Nodes(*(array[begin:end] for array in nodes)), None
+        if joined is not None:
+            categories = joined.select(np.arange(begin, end), np.isnan(mine.threshold))
+        tree = Tree.grown(compress_if_large(mine), len(table.columns), categories)
+        trees.append(prune(tree, plan.ccp_alpha) if plan.ccp_alpha > 0.0 else tree)
+    return trees
 
 
 def _subtree_sizes(levels):
-    """Number of nodes in the subtree of each node, level by level."""
-    sizes: list[np.ndarray] = []
+    """Number of nodes in the subtree of each node, level by level; no number behind the last."""
+    sizes = [np.empty(0, np.int64)]
     for level in reversed(levels):
         size = np.ones(len(level.key), np.int64)
         for item, tree in level.below.items():
             size[item] = tree.node_count
-        split = np.flatnonzero(level.child >= 0)
-        if len(split):
-            left = level.child[split]
-            size[split] += sizes[-1][left] + sizes[-1][left + 1]
+        size[level.feature >= 0] += sizes[-1][0::2] + sizes[-1][1::2]
         sizes.append(size)
     return sizes[::-1]
 
 
-def _write_level(trees, level, number, following, table, step):
-    weight, n_rows = level.weight, level.n_rows
+def _write_level(nodes, level, place, children, first, table, step):
+    """Write a level's nodes, given the places of these, of children and of each tree's root."""
+    weight = level.weight
     threshold = level.cut.view(np.float64).copy()
     write_thresholds(level.feature, threshold, table)
-    threshold[level.feature < 0] = UNDEFINED
+    is_split = level.feature >= 0
+    threshold[~is_split] = UNDEFINED
     threshold[list(level.subset)] = np.nan
-    if level.is_class:
-        value = (level.cells & WEIGHT) / weight[:, None]
-    else:
-        value = level.cells[:, 1:2] * step / weight[:, None]
-    order = np.argsort(level.tree, kind="stable")
-    bounds = np.searchsorted(level.tree[order], np.arange(len(trees) + 1))
-    for t, nodes in enumerate(trees):
-        mine = order[bounds[t] : bounds[t + 1]]
-        at = number[mine]
-        is_split = level.child[mine] >= 0
-        left = level.child[mine[is_split]]
-        for array, child in ((nodes.children_left, left), (nodes.children_right, left + 1)):
-            array[at] = LEAF
-            if len(child):
-                array[at[is_split]] = following[child]
-        nodes.feature[at] = level.feature[mine]
-        nodes.threshold[at] = threshold[mine]
-        nodes.impurity[at] = level.impurity[mine]
-        nodes.n_node_samples[at] = n_rows[mine]
-        nodes.weighted_n_node_samples[at] = weight[mine]
-        nodes.missing_go_to_left[at] = level.missing_left[mine]
-        nodes.value[at, 0] = value[mine]
+    sums = level.cells & WEIGHT if level.is_class else level.cells[:, 1:2] * step
+    sides = nodes.children_left, nodes.children_right
+    for side, of_side in zip(sides, children.T, strict=True):
+        side[place] = LEAF
+        side[place[is_split]] = of_side - first[is_split]
+    nodes.feature[place] = level.feature
+    nodes.threshold[place] = threshold
+    nodes.impurity[place] = level.impurity
+    nodes.n_node_samples[place] = level.n_rows
+    nodes.weighted_n_node_samples[place] = weight
+    nodes.missing_go_to_left[place] = level.missing_left
+    nodes.value[place, 0] = sums / weight[:, None]
     for item, tree in level.below.items():  # insert the subtrees of small nodes
-        nodes, first = trees[level.tree[item]], int(number[item])
-        span = slice(first, first + tree.node_count)
+        span = slice(place[item], place[item] + tree.node_count)
         for mine, theirs in zip(nodes, tree.nodes, strict=True):
             mine[span] = theirs
-        for children in (nodes.children_left[span], nodes.children_right[span]):
-            children[children != LEAF] += first
+        for side in sides:
+            side[span][side[span] != LEAF] += place[item] - first[item]
 
 
-def _join_categories(levels, numbers, trees):
-    """The Categories of every tree."""
-    sizes = [np.zeros(len(nodes.feature), np.int64) for nodes in trees]
-    flags = [np.zeros(len(nodes.feature), np.uint8) for nodes in trees]
-    lists: list[list] = [[] for _ in trees]  # pairs of a node number and its listed categories
-    for level, number in zip(levels, numbers, strict=True):
+def _join_categories(levels, places, n_nodes):
+    """The Categories of the nodes of all trees."""
+    sizes, flags = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.uint8)
+    lists = [(-1, np.empty(0, np.uint32))]  # pairs of a place and its listed categories
+    for level, place in zip(levels, places, strict=True):
         for item, subset in level.subset.items():
-            t, at = level.tree[item], number[item]
-            smaller = _LEFT if level.listed_left[item] else _RIGHT
+            at, smaller = place[item], _LEFT if level.listed_left[item] else _RIGHT
             listed = np.flatnonzero(subset == smaller).astype(np.uint32)
-            sizes[t][at], flags[t][at] = len(listed), level.listed_left[item]
-            lists[t].append((at, listed))
+            sizes[at], flags[at] = len(listed), level.listed_left[item]
+            lists.append((at, listed))
         for item, below in level.below.items():
-            t, at = level.tree[item], number[item]
-            span = slice(at, at + below.node_count)
-            sizes[t][span] = np.diff(below.categories.start)
-            flags[t][span] = below.categories.listed_left
-            lists[t].append((at, below.categories.listed))
-    joined = []
-    for size, flag, found in zip(sizes, flags, lists, strict=True):
-        found.sort(key=lambda pair: pair[0])
-        listed = np.concatenate([np.empty(0, np.uint32), *(items for _, items in found)])
-        joined.append(Categories(np.concatenate(([0], np.cumsum(size))), listed, flag))
-    return joined
+            span = slice(place[item], place[item] + below.node_count)
+            sizes[span] = np.diff(below.categories.start)
+            flags[span] = below.categories.listed_left
+            lists.append((place[item], below.categories.listed))
+    lists.sort(key=itemgetter(0))
+    start = np.concatenate(([0], np.cumsum(sizes)))
+    return Categories(start, np.concatenate([listed for _, listed in lists]), flags)
