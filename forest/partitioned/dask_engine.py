@@ -64,8 +64,7 @@ class DaskEngine(Engine):
                 done()
         return futures
 
-    def reduce(self, function, join, handles, *common):
-        handles = handles if isinstance(handles, tuple) else (handles,)
+    def reduce(self, function, join, *handles, common=()):
         answers = self.map(function, *handles, common=common)
         while len(answers) > 1:
             answers = [

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
+from itertools import starmap
 from typing import Any, Self
 
 from cart.jit.interrupts import HeldInterrupts
@@ -55,11 +56,10 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def reduce(self, function: Callable, join: Callable, *handles_and_common: Any) -> Any:
+    def reduce(self, function: Callable, join: Callable, *handles: Any, common: tuple = ()) -> Any:
         """The answers `function(*parts, *common)` of all partitions, joined two by two.
 
-        `join` must be associative and commutative. The first of `handles_and_common` is a handle or
-        a tuple of handles; the others are `common`.
+        `join` must be associative and commutative. For handles see `map`.
         """
 
     @abstractmethod
@@ -99,43 +99,40 @@ class LocalEngine(Engine):
         return thing
 
     def map(self, function, *handles, common=(), done=None):
-        items = list(zip(*handles, strict=True))
         parts = []
-        for part in self._run(lambda item: function(*item, *common), items):
+        for part in self._run(function, handles, common):
             parts.append(part)
             if done is not None:
                 done()
         return parts
 
-    def reduce(self, function, join, handles, *common):
-        handles = handles if isinstance(handles, tuple) else (handles,)
-        items = list(zip(*handles, strict=True))
-        return reduce(join, self._run(lambda item: function(*item, *common), items))
+    def reduce(self, function, join, *handles, common=()):
+        return reduce(join, self._run(function, handles, common))
 
     def hold(self, *handles):
         return list(zip(*handles, strict=True))
 
     def collect(self, function, finish, handles, jobs, held=None):
-        parts = list(zip(*handles, strict=True))
+        parts = self.hold(*handles)
         here = () if held is None else (held,)
 
-        def work(job):
-            asked, common = job
+        def work(asked, common):
             return finish([function(*part, asked) for part in parts], *here, *common)
 
-        return self._run(work, list(jobs))
+        return self._run(work, zip(*jobs, strict=True))
 
-    def _run(self, work, items):
+    def _run(self, work, handles, common=()):
         """Yield the results in order, of which at most one more than threads is in memory."""
+        items = [(*item, *common) for item in zip(*handles, strict=True)]
         if self.n_workers == 1 or len(items) < 2:
-            yield from map(work, items)
+            yield from starmap(work, items)
             return
         with ThreadPoolExecutor(min(self.n_workers, len(items))) as pool:
             waiting = []
             try:
                 for item in items:
                     with HeldInterrupts():  # else Ctrl-C may leave a thread unknown to the pool
-                        waiting.append(pool.submit(work, item))
+                        waiting.append(pool.submit(work, *item))
                     if len(waiting) > self.n_workers:
                         yield waiting.pop(0).result()
                 while waiting:

@@ -21,7 +21,7 @@ from forest.estimators.growth import empty_tree
 from forest.estimators.parameters import refuse_contradictions
 from forest.growing.dask import require_forest
 from forest.growing.interruption import Interruption
-from forest.partitioned.engines import Engine, itself
+from forest.partitioned.engines import Engine
 from forest.partitioned.growth import DEFAULT_SIZE, PartitionedTable, Size, grow_together
 from forest.partitioned.histograms import ClassTargets, NumberTargets
 from forest.partitioned.open_rows import begin
@@ -311,8 +311,7 @@ def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
     found = []
 
     def ask():
-        judged = engine.map(judge, X_parts, y_parts, spans, common=common)
-        found.append(engine.reduce(itself, Judged.join, judged))
+        found.append(engine.reduce(judge, Judged.join, X_parts, y_parts, spans, common=common))
 
     if not interruption.is_cut and interruption.run(ask):
         model.oob_score_ = found[0].score(kind.has_classes)

@@ -121,12 +121,12 @@ class _Growth:
         )
         self._keeps_first = isinstance(data.table, CategoricalTable)
         self._limits = self._chooser.limits
-        self._total_weight = self._chooser.total_weight
 
     def roots(self, opened, seeds):
         """The Level of the roots."""
         data = self._data
-        cells = data.engine.reduce(count_roots, np.add, (data.targets, opened), self._n_numbers)
+        common = (self._n_numbers,)
+        cells = data.engine.reduce(count_roots, np.add, data.targets, opened, common=common)
         keys = np.empty(len(seeds), np.uint64)
         choice.root_keys(np.asarray(seeds, np.uint64), keys)
         impurity = np.empty(len(seeds))
@@ -201,7 +201,8 @@ class _Growth:
             features = np.empty((len(some), n_wanted), np.int32)
             choice.first_features(self._chooser.context.draw, keys[some], features)
             request = Request(segments[some], features, shape, self._keeps_first)
-            cells = data.engine.reduce(count, join, (data.codes, data.targets, opened), request)
+            tables = data.codes, data.targets, opened
+            cells = data.engine.reduce(count, join, *tables, common=(request,))
             part = self._create_choices(len(some))
             choice.choose(self._chooser, features, keys[some], own[some], cells, part)
             for array, mine in zip(choices, part, strict=True):
@@ -218,18 +219,18 @@ class _Growth:
         most = self._size.job_rows * (_ROWS_LISTED if self._is_held_apart else 1)
         rows = min(most, max(_LEAST_JOB_ROWS, -(-int(sizes.sum()) // n_jobs)))
         ends = np.flatnonzero(np.diff((np.cumsum(sizes) - 1) // rows)) + 1
-        jobs = np.split(np.arange(len(sizes)), ends)
+        jobs = np.split(small, ends)
         asked = []
         for job in jobs:
             origins = [
-                Origin(key, level.depth, self._total_weight)
-                for key in level.key[segments[small[job]]]
+                Origin(key, level.depth, self._chooser.total_weight)
+                for key in level.key[segments[job]]
             ]
-            asked.append((small[job], (origins, self._plan, data.table, data.step)))
+            asked.append((job, (origins, self._plan, data.table, data.step)))
         if data.held is None:
             handles = data.codes, data.targets, opened
             grown = data.engine.collect(gather, grow_below, handles, asked)
         else:
             grown = data.engine.collect(list_rows, grow_below_held, (opened,), asked, data.held)
         for job, trees in zip(jobs, grown, strict=True):
-            level.below.update(zip(segments[small[job]].tolist(), trees, strict=True))
+            level.below.update(zip(segments[job].tolist(), trees, strict=True))

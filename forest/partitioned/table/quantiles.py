@@ -185,7 +185,8 @@ def find_bins(engine, sorted_parts, max_bins, precision):
         begins = [np.concatenate((np.zeros(1, kind), keys[:-1])) for keys in found]
         # The key 0 is below the first bin: only a nan has it.
         wanted = list(zip(cut.tolist(), begins, strict=True))
-        firsts = engine.reduce(next_above, partial(join_each, np.minimum), sorted_parts, wanted)
+        join = partial(join_each, np.minimum)
+        firsts = engine.reduce(next_above, join, sorted_parts, common=(wanted,))
         for j, top, first in zip(cut, found, firsts, strict=True):
             levels[j], tops[j] = first.astype(kind), top
     return Bins([_values_of(k) for k in levels], [_values_of(k) for k in tops], is_cut)
@@ -204,7 +205,7 @@ def _find_quantiles(engine, sorted_parts, cut, n_known, max_bins, kind):
         asked = [(keys[:, None] | digits | below).ravel() for keys in known]
         counts = engine.reduce(
             count_up_to, partial(join_each, add), sorted_parts,
-            list(zip(cut.tolist(), asked, strict=True)),
+            common=(list(zip(cut.tolist(), asked, strict=True)),),
         )  # fmt: skip
         for i in range(len(cut)):
             at = np.searchsorted(counts[i], wanted[i])  # first count that reaches the position

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from cart.estimators.target import Target
-from forest.partitioned.engines import Engine, itself
+from forest.partitioned.engines import Engine
 from forest.partitioned.histograms import WEIGHT
 from forest.partitioned.table.partitions import Kind, target_of
 
@@ -80,7 +80,7 @@ def total_of_whole(weight: np.ndarray) -> int:
 
 def _gather(engine, function, parts, spans, *common):
     """Concatenate over partitions what a function, which returns [(number, array)], has of rows."""
-    found = engine.reduce(itself, add, engine.map(function, parts, spans, common=common))
+    found = engine.reduce(function, add, parts, spans, common=common)
     return np.concatenate([of_rows for _, of_rows in sorted(found, key=lambda part: part[0])])
 
 

@@ -229,8 +229,7 @@ class AnyOrder(LocalEngine):
         super().__init__(1)
         self._random = random
 
-    def reduce(self, function, join, handles, *common):
-        handles = handles if isinstance(handles, tuple) else (handles,)
+    def reduce(self, function, join, *handles, common=()):
         items = list(zip(*handles, strict=True))
         answers = [function(*items[i], *common) for i in self._random.permutation(len(items))]
         while len(answers) > 1:

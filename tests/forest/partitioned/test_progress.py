@@ -93,9 +93,9 @@ def interrupt_group(number, monkeypatch):
         if len(groups) == number:
             reduce = data.engine.reduce
 
-            def interrupt(*args):
+            def interrupt(*args, **common):
                 signal.raise_signal(signal.SIGINT)
-                return reduce(*args)
+                return reduce(*args, **common)
 
             monkeypatch.setattr(data.engine, "reduce", interrupt)
         try:
