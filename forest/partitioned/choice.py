@@ -280,9 +280,7 @@ def _write_cut(chooser, feature, cells, best, i, choices):
     choices.found[i] = CUT
     choices.feature[i] = feature
     choices.left_code[i], choices.right_code[i] = best.left_code, best.right_code
-    choices.missing_way[i] = -1
-    if codes.n_missing > 0:
-        choices.missing_way[i] = 1 if best.missing_left else 0
+    choices.missing_way[i] = best.missing_left if codes.n_missing > 0 else -1
     choices.impurity[i, 0], choices.impurity[i, 1] = left, right
     _write_left(chooser, cells, best, has_categories, i, choices)
 

@@ -45,9 +45,9 @@ def begin(counts, first_row):
         rows.append(np.flatnonzero(of_tree).astype(np.uint32))
         weights.append(of_tree[rows[-1]])
     start = np.cumsum([0, *map(len, rows)])
-    most = max((int(weight.max(initial=0)) for weight in weights), default=0)
-    dtype = np.min_scalar_type(most)
-    return OpenRows(np.concatenate(rows), np.concatenate(weights).astype(dtype), start, first_row)
+    weight = np.concatenate(weights)
+    dtype = np.min_scalar_type(int(weight.max(initial=0)))
+    return OpenRows(np.concatenate(rows), weight.astype(dtype), start, first_row)
 
 
 def divide(codes, opened, fates):

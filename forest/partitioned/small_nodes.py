@@ -47,8 +47,10 @@ def grow_below(
         targets = np.concatenate([piece.targets[span] for piece, span in spans]).astype(np.float64)
         weight = np.concatenate([piece.weight[span] for piece, span in spans])
         records = make_records(targets if step is None else targets * step, weight)
-        here = table._replace(codes=_wide(codes))
-        mine = workspace._replace(table=workspace.table._replace(codes=here.codes))
+        wide = codes.astype(np.uint32, order="C")  # as the general path takes them
+        wide[codes == np.iinfo(codes.dtype).max] = MISSING
+        here = table._replace(codes=wide)
+        mine = workspace._replace(table=workspace.table._replace(codes=wide))
         trees.append(grow_tree(here, records, plan, 0, mine, origin))
     return trees
 
@@ -84,12 +86,3 @@ def grow_below_held(
             pieces.append(take_rows(codes, targets, rows[span], weight[span], of_nodes))
         trees += grow_below(pieces, origins[first:end], *more)
     return trees
-
-
-def _wide(codes):
-    """Codes as uint32, as the general path takes them."""
-    missing = np.iinfo(codes.dtype).max
-    wide = codes.astype(np.uint32, order="C")
-    if codes.dtype != np.uint32:
-        wide[codes == missing] = MISSING
-    return wide
