@@ -115,11 +115,8 @@ def _as_number(value):
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        return _checksum(value) if isinstance(value, _TELLING) else 0.0
-
-
-def _checksum(value):
-    return float(crc32(str(value).encode(errors="surrogatepass")))
+        text = str(value) if isinstance(value, _TELLING) else ""
+        return float(crc32(text.encode(errors="surrogatepass")))
 
 
 def changed_parameters(one: dict, other: dict) -> list[str]:

@@ -69,14 +69,13 @@ def fit_partitions(forest: BaseEstimator, X: Any, y: Any) -> BaseEstimator:
     seeds = check_random_state(forest.random_state).randint(DRAW_SEED_MAX, size=len(n_rows))
     grow = dask.delayed(_grow_part)
     grown = [
+        # A partition without trees draws nothing, but its rows belong to the table.
         grow(clone(forest).set_params(n_estimators=int(n), random_state=int(seed), n_jobs=1), a, b)
-        for n, seed, (a, b) in zip(shares, seeds, pairs, strict=True)
         if n > 0
+        else None
+        for n, seed, (a, b) in zip(shares, seeds, pairs, strict=True)
     ]
-    # A partition without trees draws nothing, but its rows belong to the table.
-    fitted = iter(dask.compute(*grown))
-    parts = [next(fitted) if n > 0 else None for n in shares]
-    return _join(clone(forest), parts, n_rows, labels)
+    return _join(clone(forest), dask.compute(*grown), n_rows, labels)
 
 
 def require_forest(forest: Any) -> None:
@@ -131,8 +130,7 @@ def _look(X, y, has_classes):
     """Number of rows, names or numbers of columns, and distinct labels (or None) of a partition."""
     if len(X) != len(y):
         raise ValueError(f"A partition of X has {len(X)} rows, but that of y has {len(y)}.")
-    is_aligned = not (hasattr(X, "index") and hasattr(y, "index")) or X.index.equals(y.index)
-    if not is_aligned:
+    if hasattr(X, "index") and hasattr(y, "index") and not X.index.equals(y.index):
         raise ValueError(
             "A partition of y has another index than that of X, so rows and targets do not "
             "match. Align them, or pass both as arrays."

@@ -76,13 +76,10 @@ class StabilityEstimator:
     def __init__(self, truth: np.ndarray, n_values: int, costs: np.ndarray | None = None) -> None:
         self._costs = costs
         self._n_samples = n_samples = len(truth)
-        chosen = np.random.RandomState(0).permutation(n_samples)[:_MAX_ROWS]
-        self.rows = np.sort(chosen)
-        truth = truth[self.rows]
+        self.rows = np.sort(np.random.RandomState(0).permutation(n_samples)[:_MAX_ROWS])
+        self._truth = truth[self.rows, :, np.newaxis]
         if n_values > 1:
-            self._truth = (truth[..., np.newaxis] == np.arange(n_values)).astype(np.float64)
-        else:
-            self._truth = truth[..., np.newaxis]
+            self._truth = (self._truth == np.arange(n_values)).astype(np.float64)
         self._total = np.zeros((_GROUPS, *self._truth.shape))
         self._n_votes = np.zeros((_GROUPS, len(self.rows)))
         self._importances: list[np.ndarray] = []

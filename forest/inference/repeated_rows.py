@@ -5,6 +5,7 @@ noise. The forest then seems to explain noise, and features seem important that 
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,7 @@ def _agreement(fitted):
     """The probability that two rows agree in all columns and y, if these were independent."""
     X, n_rows = fitted.X, len(fitted.codes)
     columns = np.split(X.tocsc().data, X.tocsc().indptr[1:-1]) if issparse(X) else X.T
-    chance = 1.0
-    for column in (fitted.codes, *columns):
-        chance *= _agreement_of(column, n_rows)
-    return chance
+    return prod(_agreement_of(column, n_rows) for column in (fitted.codes, *columns))
 
 
 def _agreement_of(column, n_rows):

@@ -118,8 +118,7 @@ class Bootstrap(Draws):
     @property
     def is_uniform(self) -> bool:
         """Whether rows are drawn uniformly from the whole table, with replacement, in a stream."""
-        is_whole = self.probabilities is self.strata is self.groups is self.given is None
-        return self.n_draws is not None and self.replace and is_whole and not self.by_blocks
+        return self.is_scikit_learns and self.probabilities is None and self.n_draws is not None
 
     @property
     def is_plain(self) -> bool:
