@@ -31,11 +31,13 @@ class QuantileScratch(NamedTuple):
     weight: np.ndarray  # (n_samples,) float64: weight of each rank
     group_weight: np.ndarray  # (ceil(n_samples / 128),) float64: the sums over groups of ranks
     total: np.ndarray  # (n_trees,) float64: mass of the row's leaf
+    end: np.ndarray  # (n_trees,) int64: where its list ends
 
     @classmethod
     def create(cls, n_samples, n_trees):
         """Create buffers for tables and forests of this size."""
-        return cls(np.zeros(n_samples), np.zeros(-(-n_samples // _GROUP)), np.empty(n_trees))
+        group_weight, end = np.zeros(-(-n_samples // _GROUP)), np.empty(n_trees, np.int64)
+        return cls(np.zeros(n_samples), group_weight, np.empty(n_trees), end)
 
 
 @inline_kernel
@@ -161,7 +163,7 @@ def find_own_starts(members, counts, first_rank, start):
 
 @inline_kernel
 def _weigh_leaf(members, first, own, mass):
-    """Mass of the rows, without `own`, in the leaf whose list begins at `first`; list's length."""
+    """Mass of the rows, without `own`, in the leaf whose list begins at `first`; the list's end."""
     total = 0.0
     at = first
     while True:
@@ -169,36 +171,28 @@ def _weigh_leaf(members, first, own, mass):
         if rank != own:
             total += mass[rank]
         if members[at] < 0:
-            return total, at + 1 - first
+            return total, at + 1
         at += 1
 
 
 @inline_kernel
-def _add_leaf(members, first, own, mass, total, scratch, with_groups):
+def _add_leaf(members, own, mass, total, scratch, with_groups):
     """Add each row's share of the mass of its leaf to the weights."""
-    at = first
-    while True:
-        rank = _rank_of(members[at])
+    for i in range(members.shape[0]):
+        rank = _rank_of(members[i])
         if rank != own:
             share = mass[rank] / total
             scratch.weight[rank] += share
             if with_groups:
                 scratch.group_weight[rank // _GROUP] += share
-        if members[at] < 0:
-            return
-        at += 1
 
 
 @inline_kernel
-def _clear_leaf(members, first, scratch):
-    at = first
-    while True:
-        rank = _rank_of(members[at])
+def _clear_leaf(members, scratch):
+    for i in range(members.shape[0]):
+        rank = _rank_of(members[i])
         scratch.weight[rank] = 0.0
         scratch.group_weight[rank // _GROUP] = 0.0
-        if members[at] < 0:
-            return
-        at += 1
 
 
 @inline_kernel
@@ -252,24 +246,24 @@ def leaf_quantiles(members, start, own, mass, y, levels, scratch, out):
         Output; nan where no tree counts.
     """
     n_trees, n_samples = members.shape[0], y.shape[0]
-    total = scratch.total
+    total, end = scratch.total, scratch.end
     for i in range(out.shape[0]):
         n_voters = 0
         n_entries = 0
         for tree in range(n_trees):
             if start[tree, i] != NO_LEAF:
-                total[tree], n = _weigh_leaf(members[tree], start[tree, i], own[i], mass)
+                total[tree], end[tree] = _weigh_leaf(members[tree], start[tree, i], own[i], mass)
                 n_voters += 1
-                n_entries += n
+                n_entries += end[tree] - start[tree, i]
         if n_voters == 0:
             out[i] = np.nan
             continue
         # If most rows get a weight, it is faster to sum the groups, and to clear all, at the end.
         is_dense = n_entries > n_samples
         for tree in range(n_trees):
-            first = start[tree, i]
-            if first != NO_LEAF:
-                _add_leaf(members[tree], first, own[i], mass, total[tree], scratch, not is_dense)
+            if start[tree, i] != NO_LEAF:
+                leaf = members[tree, start[tree, i] : end[tree]]
+                _add_leaf(leaf, own[i], mass, total[tree], scratch, not is_dense)
         if is_dense:
             for rank in range(n_samples):
                 scratch.group_weight[rank // _GROUP] += scratch.weight[rank]
@@ -280,4 +274,4 @@ def leaf_quantiles(members, start, own, mass, y, levels, scratch, out):
             continue
         for tree in range(n_trees):
             if start[tree, i] != NO_LEAF:
-                _clear_leaf(members[tree], start[tree, i], scratch)
+                _clear_leaf(members[tree, start[tree, i] : end[tree]], scratch)
