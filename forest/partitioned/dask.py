@@ -87,14 +87,13 @@ def fit(
     True
     """
     refuse_impossible(forest, sample_weight is not None)
-    folder = None if local_directory is None else str(local_directory)
     engine, X_parts, y_parts, *weights = open_parts(
         X, y, client, forest.n_jobs, size.rows_at_once, sample_weight
     )
     with engine:
         return fit_together(
             forest, engine, engine.spread(X_parts), engine.spread(y_parts), len(X_parts), size,
-            folder, *map(engine.spread, weights),
+            local_directory, *map(engine.spread, weights),
         )  # fmt: skip
 
 

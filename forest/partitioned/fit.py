@@ -1,6 +1,7 @@
 """Fit a forest on a table in partitions; it is the forest of the whole table."""
 
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -43,7 +44,7 @@ _MOST_CLASSES = 1 << 16
 
 def fit_together(
     forest: BaseEstimator, engine: Engine, X_parts: Any, y_parts: Any, n_parts: int,
-    size: Size = DEFAULT_SIZE, folder: str | None = None, weight_parts: Any = None,
+    size: Size = DEFAULT_SIZE, folder: str | Path | None = None, weight_parts: Any = None,
 ) -> BaseEstimator:  # fmt: skip
     """Fit a forest on all partitions of a table together.
 
@@ -56,7 +57,7 @@ def fit_together(
         Partitions of X and y, in the order of the rows.
     n_parts : int
     size : Size, optional
-    folder : str, optional
+    folder : path, optional
         Folder for files with the codes; by default these are kept in memory.
     weight_parts : handle, optional
         Partitions of the weights of the rows.
@@ -219,10 +220,7 @@ def _describe(model, look):
 
 def _code(X, number, kind, bins, dtype, folder):
     X = partitions.values_of(X, number, kind)[0]
-    shape = X.shape[::-1]
-    return find_codes(
-        X, bins, np.empty(shape, dtype) if folder is None else empty_on_disk(shape, dtype, folder)
-    )
+    return find_codes(X, bins, empty_on_disk(X.shape[::-1], dtype, folder))
 
 
 def _encode(y, span, kind, labels_or_step):

@@ -37,7 +37,7 @@ def cut_array(array: Any, n_rows: int) -> list:
     return [rows[first : first + n_rows] for first in range(0, max(1, len(array)), n_rows)]
 
 
-def empty_on_disk(shape: tuple, dtype: np.dtype, folder: str) -> np.ndarray:
+def empty_on_disk(shape: tuple, dtype: np.dtype, folder: str | Path | None) -> np.ndarray:
     """An empty array mapped to an unnamed file, which is removed with the array.
 
     The operating system may write pages to the file and drop them when it is short of memory.
@@ -46,11 +46,11 @@ def empty_on_disk(shape: tuple, dtype: np.dtype, folder: str) -> np.ndarray:
     ----------
     shape : tuple of int
     dtype : dtype
-    folder : str
-        Folder of the file, preferably on a local disk.
+    folder : path or None
+        Folder of the file, preferably on a local disk; None keeps the array in memory.
     """
-    if 0 in shape:
-        return np.empty(shape, dtype)  # nothing to map
+    if folder is None or 0 in shape:  # nothing to map
+        return np.empty(shape, dtype)
     with tempfile.TemporaryFile(dir=folder) as file:
         return np.memmap(file, dtype, "w+", shape=shape).view(np.ndarray)
 
