@@ -38,7 +38,7 @@ def remember_the_fit(
     """
     grown_with = parameters_of_trees(forest)
     rows = row_fingerprints(X, codes, precision)
-    before = getattr(forest, "_grown_with", None) if add else None
+    before = getattr(forest, "_grown_with", []) if add else []
     is_other = add and (
         is_table_of(forest, X, codes, precision) is False
         or not _draws_alike(forest._bootstrap, bootstrap)
@@ -48,9 +48,7 @@ def remember_the_fit(
         rows = np.unique(np.concatenate((known, rows)))
     forest._row_fingerprints, forest._is_of_one_table = rows, not is_other
     forest._bootstrap = bootstrap
-    if before is None:
-        forest._grown_with = [grown_with]
-    elif all(
+    if all(
         grown_with.keys() != each.keys() or changed_parameters(grown_with, each) for each in before
     ):
         forest._grown_with = [*before, grown_with]

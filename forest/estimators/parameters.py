@@ -53,22 +53,6 @@ def refuse_contradictions(forest: BaseEstimator, old_trees: list) -> None:
             "bootstrap=True or max_samples=None."
         )
     forest._refuse_impossible_votes()
-    _refuse_impossible_budget(forest)
-    if forest.n_estimators != "auto" and forest.n_estimators < len(old_trees):
-        raise ValueError(
-            f"n_estimators={forest.n_estimators} must be at least {len(old_trees)}, the number "
-            "of trees kept by warm_start=True."
-        )
-    for tree in old_trees:
-        if precision_of(tree) != forest.precision:
-            raise ValueError(
-                "The trees kept by warm_start=True were grown with "
-                f"precision={precision_of(tree).name!r}, but now precision={forest.precision!r}; "
-                "set it as it was, or warm_start=False."
-            )
-
-
-def _refuse_impossible_budget(forest):
     if forest.n_estimators == "auto":
         if not forest.bootstrap:
             raise ValueError(
@@ -80,3 +64,15 @@ def _refuse_impossible_budget(forest):
             'max_time and max_memory need n_estimators="auto", but '
             f"n_estimators={forest.n_estimators}; leave them out."
         )
+    elif forest.n_estimators < len(old_trees):
+        raise ValueError(
+            f"n_estimators={forest.n_estimators} must be at least {len(old_trees)}, the number "
+            "of trees kept by warm_start=True."
+        )
+    for tree in old_trees:
+        if precision_of(tree) != forest.precision:
+            raise ValueError(
+                "The trees kept by warm_start=True were grown with "
+                f"precision={precision_of(tree).name!r}, but now precision={forest.precision!r}; "
+                "set it as it was, or warm_start=False."
+            )

@@ -244,7 +244,6 @@ class _Proximities:
         self.pairs = pairs
         self.leaves = self._number_leaves(forest, X)
         self.n_rows = self.n_others = len(self.leaves)
-        self.n_trees = self.leaves.shape[1]
         self.n_leaves = self.first_leaf[-1]
         if pairs == "all":
             others = self.leaves if Y is None else self._number_leaves(forest, Y)
@@ -306,7 +305,7 @@ class _Proximities:
         out_of_bag = None if self.pairs == "all" else self.out_of_bag[some]
         found = self._indicate(self.leaves[some], out_of_bag) @ self.others
         if self.pairs == "all":
-            found.data /= self.n_trees
+            found.data /= self.leaves.shape[1]
         elif self.pairs == "out_of_bag":
             found.data /= self._count_common_trees(found, some.start)
         else:

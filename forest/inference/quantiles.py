@@ -87,7 +87,7 @@ def _drawn_members(forest, rows):
 
     def repeat(first_tree, end_tree):
         for t in range(first_tree, end_tree):
-            counts = rows.counts(bootstrap, t)
+            counts = bootstrap.counts(t)[rows.order]
             drawn[t] = -1
             leaf_rows.list_draws(rows.members[t], counts, drawn[t])
             n_drawn = counts.sum()  # may differ between trees
@@ -172,7 +172,8 @@ def out_of_bag_quantiles(
     def fill(begin, end):
         start = np.empty((n_trees, end - begin), np.int32)
         for t in range(n_trees):
-            leaf_rows.find_own_starts(rows.members[t], rows.counts(bootstrap, t), begin, start[t])
+            counts = bootstrap.counts(t)[rows.order]
+            leaf_rows.find_own_starts(rows.members[t], counts, begin, start[t])
         scratch = leaf_rows.QuantileScratch.create(n_rows, n_trees)
         mass = rows.mass if group is None else rows.mass.copy()
 

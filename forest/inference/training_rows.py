@@ -26,7 +26,7 @@ from cart.primitives.threads import in_parts
 from cart.tree.traversal import leaf_ids, rows_for
 from cart.tree.tree import Tree
 from forest.inference.leaf_rows import group_by_leaf
-from forest.sampling.bootstrap import Draws, bootstrap_of
+from forest.sampling.bootstrap import bootstrap_of
 
 # The training table of each fit, by its bootstrap. It is kept here, so that pickles do not hold it.
 _TABLES: WeakKeyDictionary = WeakKeyDictionary()
@@ -126,15 +126,6 @@ class TrainingRows(NamedTuple):
     y: np.ndarray  # (n_samples,) float64: target of each rank, ascending
     mass: np.ndarray  # (n_samples,) float64: weight of each rank
     members: np.ndarray  # (n_trees, n_samples) int32: see `forest.inference.leaf_rows`
-
-    def counts(self, bootstrap: Draws, tree: int) -> np.ndarray:
-        """How often each rank was drawn for a tree.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int64
-        """
-        return bootstrap.counts(tree)[self.order]
 
     def check(self) -> None:
         """Check that the list of every tree has every rank once and as many ends as leaves.

@@ -5,7 +5,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from forest.voting.out_of_bag import (
-    default_score,
     score_out_of_bag,
     stack_out_of_bag,
     vote_out_of_bag,
@@ -85,7 +84,10 @@ class VotingMixin:
             elif self._learns_to_vote:
                 self.estimator_weights_ = weights_of(votes.scores)
             if is_scored:
-                score = self.oob_score if callable(self.oob_score) else default_score(self)
+                from sklearn.metrics import accuracy_score, r2_score  # slow to import
+
+                usual = accuracy_score if is_classifier(self) else r2_score
+                score = self.oob_score if callable(self.oob_score) else usual
                 guess, is_known = self._keep_out_of_bag(votes), votes.n_models > 0
                 self.oob_score_ = score_out_of_bag(score, truth, guess, is_known)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator
 
 from cart.estimators.class_costs import cheapest, true_shares
 from cart.estimators.target import Target
@@ -450,13 +450,6 @@ def _preferred(shares, costs):
     if costs is None:
         return shares
     return np.where(np.isnan(shares), np.nan, np.eye(len(costs))[cheapest(shares, costs)])
-
-
-def default_score(estimator: BaseEstimator) -> Callable:
-    """The function that scores out-of-bag predictions: accuracy for a classifier, else R2."""
-    from sklearn.metrics import accuracy_score, r2_score  # slow to import
-
-    return accuracy_score if is_classifier(estimator) else r2_score
 
 
 def score_out_of_bag(
