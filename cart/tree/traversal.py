@@ -83,8 +83,9 @@ class SparseRows(NamedTuple):
 
     @classmethod
     def of(cls, packed, X):
-        """Prepare a csr_matrix of shape (n_samples, n_features); see `PackedRows.of`."""
+        """Prepare a sparse X of shape (n_samples, n_features); see `PackedRows.of`."""
         check_width(packed, X)
+        X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -123,7 +124,7 @@ def rows_for(packed, X):
     Parameters
     ----------
     packed : one of the forms that `cart.tree.packed.pack` returns
-    X : ndarray in C order, or csr_matrix
+    X : ndarray in any memory order, or sparse
         Of shape (n_samples, n_features).
 
     Returns

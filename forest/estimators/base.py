@@ -266,7 +266,6 @@ class BaseForest(
 
     def _predict_out_of_bag(self, X, target, judges=True):
         """Out-of-bag votes of the trees; see `VotingMixin._votes_out_of_bag`."""
-        X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
         bootstrap = bootstrap_of(self)
         trees = self._packed(), X, target.n_outputs, bootstrap.out_of_bag
         if self.voting == "soft" and not judges:

@@ -75,7 +75,7 @@ def judge(X: Any, y: Any, span: tuple, model: BaseEstimator, kind: Kind, in_bag:
     truth = np.searchsorted(model.classes_, y) if kind.has_classes else y
     truth = truth.reshape(-1, 1).astype(np.float64)
     answers = outputs_out_of_bag(
-        model._packed(), np.ascontiguousarray(X), 1,
+        model._packed(), X, 1,
         lambda t: np.flatnonzero(in_bag.counts(t, first, end) == 0),
     )  # fmt: skip
     n_values = model.n_classes_ if kind.has_classes else 1

@@ -365,7 +365,7 @@ def outputs_out_of_bag(
     Parameters
     ----------
     packed : cart.tree.packed.Packed
-    X : ndarray of shape (n_samples, n_features), float32 or float64, C order, or csr_matrix
+    X : ndarray of shape (n_samples, n_features), float32 or float64, or sparse
         The training table.
     n_outputs : int
     out_of_bag : callable
