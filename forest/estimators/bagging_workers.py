@@ -96,7 +96,7 @@ def fit_one(
         rows = patches.draws(i)
         fit_params = _check_method_params(X, fit_params, indices=rows)
         X, y = X[rows], y[rows]
-    if not patches.takes_all_features:
+    if patches.bootstrap_features or patches.n_drawn_features < patches.n_features:
         features = patches.features(i)
         X = X[:, features]
         if _knows_categories(estimator):

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
@@ -52,8 +51,7 @@ def grow_forest(
     -------
     list of estimators of `cart`
     """
-    example = empty_tree(forest, target)
-    example.max_features_ = plan.limits.max_features
+    example = empty_tree(forest, target, plan)
 
     def grow(seeds, reporter):
         weigh = _weights_of_trees(forest, seeds, target.codes)
@@ -115,7 +113,6 @@ def _grow_as_many(forest, grow, old_trees, interruption):
 def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
     """Grow trees until more of them would hardly change the result (n_estimators="auto")."""
     _require_out_of_bag_rows(forest._bootstrap.of_trees(range(MIN_TREES)))
-    X = X.tocsr() if issparse(X) else np.ascontiguousarray(X)
     costs = getattr(forest, "loss_", None)
     judge = StabilityEstimator(target.codes, target.n_values, costs)
 
@@ -197,11 +194,11 @@ def shared_parameters(tree_class):
     return TREE_PARAMETERS.intersection(tree_class._get_param_names())
 
 
-def empty_tree(forest, target):
+def empty_tree(forest, target, plan):
     """A tree estimator with the attributes that all trees of a forest share, but no tree yet."""
     shared = shared_parameters(forest._tree_class)
     tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})
-    tree._grown_in = forest.precision
+    tree._grown_in, tree.max_features_ = forest.precision, plan.limits.max_features
     kept = ["n_features_in_", "n_outputs_", "n_merged_values_"]
     if forest.categorical_features is not None:
         kept += ["_category_encoder", "is_categorical_", "categories_"]

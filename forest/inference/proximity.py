@@ -158,7 +158,7 @@ def nearest_rows(
     for some, found in of_rows.blocks(verbose, callback):
         for i in range(found.shape[0]):
             row = some.start + i
-            near[row], rows[row] = _nearest(found, i, k, row if Y is None else None)
+            near[row], rows[row] = _nearest(found, i, k, row if Y is None else -1)
     return near, rows
 
 
@@ -343,15 +343,13 @@ def _count_draws(forest, Y, n_rows):
 
 
 def _nearest(found, i, k, own):
-    """The k largest values of row i and their columns, without the column `own`."""
+    """The k largest values of row i and their columns, without the column `own` (-1: with all)."""
     entries = slice(found.indptr[i], found.indptr[i + 1])
     columns, values = found.indices[entries], found.data[entries]
-    if own is not None:
-        values, columns = values[columns != own], columns[columns != own]
+    values, columns = values[columns != own], columns[columns != own]
     best = np.argsort(-values, kind="stable")[:k]
     n_more = k - len(best)
     if n_more:  # fill up with rows of proximity 0, the lowest numbers first
-        taken = columns if own is None else np.append(columns, own)
-        free = np.setdiff1d(np.arange(k + 1 + len(columns)), taken)[:n_more]
+        free = np.setdiff1d(np.arange(k + 1 + len(columns)), np.append(columns, own))[:n_more]
         return np.append(values[best], np.zeros(n_more)), np.append(columns[best], free)
     return values[best], columns[best]

@@ -242,22 +242,20 @@ def keep_leaves(
     _require_one_output(forest)
     if (X is None) != (y is None):
         raise ValueError("keep_leaves needs both X and y of the training table, or neither.")
-    if X is None:
-        forest._training_rows = _list_training_rows(forest, *training_table(forest))
-        return
-    X = forest._check_X(X)
-    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
-    check_consistent_length(X, y)
-    rows = _list_training_rows(forest, X, y)
-    remember(forest, X, encode_numbers(y))
-    forest._training_rows = rows
-
-
-def _list_training_rows(forest, X, y):
+    is_given = X is not None
+    if is_given:
+        table = forest._check_X(X)
+        target = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y").ravel()
+        check_consistent_length(table, target)
+    else:
+        table, target = training_table(forest)
     require_one_table(forest)
-    if X.shape[0] == forest._n_samples and is_table_of(forest, X, y) is False:
+    if table.shape[0] == forest._n_samples and is_table_of(forest, table, target) is False:
         raise ValueError(_ANOTHER_TABLE)
-    return list_rows(forest, X, y)
+    rows = list_rows(forest, table, target)
+    if is_given:
+        remember(forest, table, encode_numbers(target))
+    forest._training_rows = rows
 
 
 def training_rows(forest: BaseEstimator) -> TrainingRows:

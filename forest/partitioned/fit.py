@@ -111,9 +111,7 @@ def fit_together(
         if model.oob_score:
             _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption)
         if interruption.came or interruption.is_cut:  # KeyboardInterrupt will replace the result
-            names = model.get_params(deep=False)
-            fitted = {name: value for name, value in vars(model).items() if name not in names}
-            forest.__dict__ = {**{name: getattr(forest, name) for name in names}, **fitted}
+            forest.__dict__ = {**vars(model), **forest.get_params(deep=False)}
     return model
 
 
@@ -268,8 +266,7 @@ def _grow(model, data, in_bag, spans, seeds, total_weight, target, size, interru
     draw_seeds = first_draws(seeds, DRAW_SEED_MAX)
     rows = max(1, min(model._n_samples, total_weight) // data.engine.n_processes)
     pace = Pace(rows, size.open_bytes // (_OPEN_BYTES_PER_ROW * rows), size.trees_at_once)
-    example = empty_tree(model, target)
-    example.max_features_ = plan.limits.max_features
+    example = empty_tree(model, target, plan)
     grown: list = []
 
     def grow_some(some):
@@ -306,12 +303,10 @@ def _score(model, engine, X_parts, y_parts, spans, kind, in_bag, interruption):
     nothing = {"_bootstrap": Bootstrap.plain(model._n_samples, None), "_row_weight": None}
     voters.__dict__ = {**vars(model), **nothing}
     common = engine.share(voters), kind, in_bag
-    found = []
 
     def ask():
-        found.append(engine.reduce(judge, Judged.join, X_parts, y_parts, spans, common=common))
+        judged = engine.reduce(judge, Judged.join, X_parts, y_parts, spans, common=common)
+        model.oob_score_ = judged.score(kind.has_classes)
 
-    if not interruption.is_cut and interruption.run(ask):
-        model.oob_score_ = found[0].score(kind.has_classes)
-    else:
+    if interruption.is_cut or not interruption.run(ask):
         interruption.keep("its out-of-bag score is not known")

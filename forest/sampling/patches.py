@@ -44,11 +44,6 @@ class Patches(Draws):
     bootstrap_features: bool
     probabilities: np.ndarray | None = None
 
-    @property
-    def takes_all_features(self) -> bool:
-        """Whether every estimator gets all features, in their order."""
-        return self.n_drawn_features == self.n_features and not self.bootstrap_features
-
     def features(self, i: int) -> np.ndarray:
         """Features drawn for estimator i, in the order of the draws.
 
