@@ -60,12 +60,11 @@ def grow_forest(
         )
 
     if forest.n_estimators == "auto":
-        trees, seeds = _grow_until_stable(forest, grow, columns.X, target, old_trees, interruption)
+        grown = _grow_until_stable(forest, grow, columns.X, target, old_trees, interruption)
     else:
-        trees, seeds = _grow_as_many(forest, grow, old_trees, interruption)
+        grown = _grow_as_many(forest, grow, old_trees, interruption)
         vars(forest).pop("stability_", None)  # of the previous fit
-    warn_of_small_target(filter(None, trees), target)
-    grown = (pair for pair in zip(trees, seeds, strict=True) if pair[0])
+    warn_of_small_target((tree for tree, _ in grown), target)
     return [*old_trees, *(example.holding(*pair) for pair in grown)]
 
 
@@ -91,23 +90,22 @@ def _new_seeds(forest, old_trees, n_at_once):
 
 
 def _grow_as_many(forest, grow, old_trees, interruption):
-    """Grow trees up to `n_estimators`; None for those left out by an interrupt or a callback."""
+    """Grow trees up to `n_estimators`; return those that were finished, with their seeds."""
     n_old = len(old_trees)
     n_new = forest.n_estimators - n_old
     seeds = list(islice(_new_seeds(forest, old_trees, n_new), n_new))
     with ProgressReporter(n_new, "tree", forest.verbose, forest.callback) as reporter:
         trees = _without_gaps(forest, grow(seeds, reporter), n_old)
-    if not interruption.is_cut:
-        return trees, seeds
-    if not any(trees):
-        raise KeyboardInterrupt
-    n_finished = n_old + sum(tree is not None for tree in trees)
-    if n_finished < forest.n_estimators:
-        interruption.keep(
-            f"{n_finished} of {forest.n_estimators} trees are finished and kept (fit again with "
-            "warm_start=True to grow the others)"
-        )
-    return trees, seeds
+    grown = [pair for pair in zip(trees, seeds, strict=True) if pair[0]]
+    if interruption.is_cut:
+        if not grown:
+            raise KeyboardInterrupt
+        if len(grown) < n_new:
+            interruption.keep(
+                f"{n_old + len(grown)} of {forest.n_estimators} trees are finished and kept (fit "
+                "again with warm_start=True to grow the others)"
+            )
+    return grown
 
 
 def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
@@ -128,7 +126,7 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
         judge.add(kept, ask(kept, [estimator.random_state for estimator in old_trees]))
     with ProgressReporter(None, "tree", forest.verbose, forest.callback) as reporter:
         budget = Budget(forest.max_time, forest.max_memory, kept, reporter)
-        trees, seeds, stability = grow_until_stable(
+        grown, stability = grow_until_stable(
             partial(grow, reporter=reporter), ask, _new_seeds(forest, old_trees, 1), judge, budget,
             interruption,
         )  # fmt: skip
@@ -140,12 +138,12 @@ def _grow_until_stable(forest, grow, X, target, old_trees, interruption):
         )
     elif not stability.is_stable:
         what = "loss" if not stability.is_loss_settled else "order of the importances"
-        grown = f"{judge.n_trees} tree{'s' * (judge.n_trees > 1)}"
+        so_many = f"{judge.n_trees} tree{'s' * (judge.n_trees > 1)}"
         warn_user(
-            f"Growth was stopped by {stability.stopped_by} at {grown}, before the out-of-bag "
+            f"Growth was stopped by {stability.stopped_by} at {so_many}, before the out-of-bag "
             f"{what} was stable; see stability_. Fit again with warm_start=True to continue."
         )
-    return trees, seeds
+    return grown
 
 
 def _require_out_of_bag_rows(bootstrap):

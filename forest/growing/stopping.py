@@ -6,7 +6,7 @@ and the bias of the out-of-bag loss, compared to a forest of infinitely many tre
 means over trees, whose standard error is that of a mean.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import perf_counter
 from typing import NamedTuple
@@ -88,12 +88,12 @@ class StabilityEstimator:
     def n_trees(self) -> int:
         return len(self._importances)
 
-    def add(self, trees: list[Tree], answers: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
+    def add(self, trees: Sequence[Tree], answers: Iterable[tuple[np.ndarray, np.ndarray]]) -> None:
         """Add trees.
 
         Parameters
         ----------
-        trees : list of cart.tree.tree.Tree
+        trees : sequence of cart.tree.tree.Tree
         answers : iterable of (rows, outputs)
             For each tree, those of `self.rows` that are out of bag, and its outputs for them; see
             `forest.voting.out_of_bag`.
@@ -190,7 +190,7 @@ class Budget:
         self.spend(trees)
         self._n_old = len(trees)
 
-    def spend(self, trees: list[Tree]) -> None:
+    def spend(self, trees: Sequence[Tree]) -> None:
         """Note that these trees were grown."""
         self._n_trees += len(trees)
         self._n_bytes += sum(tree.nbytes for tree in trees)
@@ -222,7 +222,7 @@ class Budget:
 def grow_until_stable(
     grow: Callable, ask: Callable, seeds: Iterator[int], judge: StabilityEstimator, budget: Budget,
     interruption: Interruption,
-) -> tuple[list[Tree], list[int], Stability]:  # fmt: skip
+) -> tuple[list[tuple[Tree, int]], Stability]:  # fmt: skip
     """Grow trees until `judge` finds them stable.
 
     Parameters
@@ -240,8 +240,8 @@ def grow_until_stable(
 
     Returns
     -------
-    trees : list of cart.tree.tree.Tree
-    seeds : list of int
+    grown : list of (cart.tree.tree.Tree, int)
+        The trees and their seeds.
     stability : Stability
 
     Raises
@@ -249,8 +249,7 @@ def grow_until_stable(
     KeyboardInterrupt
         If the user interrupted and nothing was grown.
     """
-    trees: list[Tree] = []
-    used: list[int] = []
+    grown: list[tuple[Tree, int]] = []
     reason = "stability"
     while judge.n_trees < MIN_TREES or not judge.judge().is_stable:
         n_left, reason = budget.left()
@@ -258,17 +257,15 @@ def grow_until_stable(
             break
         n = max(1, min(int(n_left), max(FIRST_TREES, judge.n_trees // 4)))
         batch = list(islice(seeds, n))
-        grown = grow(batch)
+        new = [pair for pair in zip(grow(batch), batch, strict=True) if pair[0]]
         reason = "interrupt" if interruption.is_cut else "stability"
-        finished = [pair for pair in zip(grown, batch, strict=True) if pair[0]]
-        new, batch = [tree for tree, _ in finished], [seed for _, seed in finished]
         if new:
-            judge.add(new, ask(new, batch))
-        elif not trees:
+            trees, used = zip(*new, strict=True)
+            judge.add(trees, ask(trees, used))
+            budget.spend(trees)
+        elif not grown:
             raise KeyboardInterrupt
-        budget.spend(new)
-        trees += new
-        used += batch
+        grown += new
         if reason == "interrupt":
             break
-    return trees, used, judge.judge(reason)
+    return grown, judge.judge(reason)
