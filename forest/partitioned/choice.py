@@ -109,7 +109,7 @@ class _Best(NamedTuple):
 
 
 @entry_kernel
-def choose(chooser, features, keys, own, cells, choices):
+def choose(chooser, features, keys, own, cells, at, choices):
     """Choose the cuts of nodes.
 
     Parameters
@@ -123,12 +123,14 @@ def choose(chooser, features, keys, own, cells, choices):
         All rows of each node in one cell.
     cells : ndarray of shape (n, k, n_codes, n_numbers or more), int64
         The histograms.
+    at : ndarray of shape (n,), int64
+        Their items in `choices`.
     choices : Choices
         Output.
     """
     for i in range(keys.shape[0]):
         _load_criterion(chooser, own[i])
-        _choose(chooser, features[i], keys[i], cells[i], i, choices)
+        _choose(chooser, features[i], keys[i], cells[i], at[i], choices)
 
 
 @kernel

@@ -175,38 +175,26 @@ class _Growth:
         )  # fmt: skip
         return data.engine.map(divide, data.codes, opened, common=(fates,))
 
-    def _create_choices(self, n):
-        n_categories = self._data.n_codes - 1 if self._keeps_first else 0
-        return choice.Choices.create(n, self._n_numbers, n_categories)
-
     def _choose(self, opened, segments, keys, own):
         """Choose cuts for the nodes of some segments, given their keys and sums of cells."""
-        choices = self._create_choices(len(keys))
-        n_features = len(self._plan.hashed_names)
-        few = min(self._limits.max_features, n_features)
+        data, n_features = self._data, len(self._plan.hashed_names)
+        shape = data.n_codes, self._n_numbers + self._keeps_first
+        n_categories = data.n_codes - 1 if self._keeps_first else 0
+        join = join_cells if self._keeps_first else np.add
+        choices = choice.Choices.create(len(keys), self._n_numbers, n_categories)
         todo = np.arange(len(keys))
-        for n_wanted in (few, n_features):
-            self._choose_among(opened, segments, keys, own, todo, n_wanted, choices)
+        for n_wanted in (min(self._limits.max_features, n_features), n_features):
+            n_at_once = max(1, self._size.histogram_bytes // (8 * n_wanted * shape[0] * shape[1]))
+            for first in range(0, len(todo), n_at_once):
+                some = todo[first : first + n_at_once]
+                features = np.empty((len(some), n_wanted), np.int32)
+                choice.first_features(self._chooser.context.draw, keys[some], features)
+                request = Request(segments[some], features, shape, self._keeps_first)
+                tables = data.codes, data.targets, opened
+                cells = data.engine.reduce(count, join, *tables, common=(request,))
+                choice.choose(self._chooser, features, keys[some], own[some], cells, some, choices)
             todo = np.flatnonzero(choices.found == choice.MORE)  # the first ones were constant
         return choices
-
-    def _choose_among(self, opened, segments, keys, own, todo, n_wanted, choices):
-        """Search the nodes `todo` for their best cuts among their first `n_wanted` features."""
-        data = self._data
-        shape = data.n_codes, self._n_numbers + self._keeps_first
-        join = join_cells if self._keeps_first else np.add
-        n_at_once = max(1, self._size.histogram_bytes // (8 * n_wanted * shape[0] * shape[1]))
-        for first in range(0, len(todo), n_at_once):
-            some = todo[first : first + n_at_once]
-            features = np.empty((len(some), n_wanted), np.int32)
-            choice.first_features(self._chooser.context.draw, keys[some], features)
-            request = Request(segments[some], features, shape, self._keeps_first)
-            tables = data.codes, data.targets, opened
-            cells = data.engine.reduce(count, join, *tables, common=(request,))
-            part = self._create_choices(len(some))
-            choice.choose(self._chooser, features, keys[some], own[some], cells, part)
-            for array, mine in zip(choices, part, strict=True):
-                array[some] = mine
 
     def _grow_small(self, level, segments, small, opened):
         """Grow the subtrees of the small nodes among the segments."""
