@@ -95,8 +95,7 @@ def _require_plain_bootstrap(forest):
     if not forest._bootstrap.is_drawn:
         raise ValueError(f"The infinitesimal jackknife needs a bootstrap. {advice}")
     fits = getattr(forest, "_grown_with", [vars(forest)])  # older pickles have none
-    class_weights = [grown_with.get("class_weight") for grown_with in fits]
-    if forest._row_weight is not None or class_weights != [None] * len(fits):
+    if forest._row_weight is not None or any(fit.get("class_weight") for fit in fits):
         raise ValueError(
             "The infinitesimal jackknife needs all rows to be drawn with the same probability, "
             f"but sample_weight, class_weight or priors were given. {advice}"

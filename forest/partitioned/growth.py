@@ -157,8 +157,9 @@ class _Growth:
         is_cut = choices.found == choice.CUT
         if not is_cut.any():
             return None, None
-        keys = np.empty((np.count_nonzero(is_cut), 2), np.uint64)
-        choice.child_keys(level.key[items[is_cut]], keys)
+        items, choices = items[is_cut], choice.Choices(*(array[is_cut] for array in choices))
+        keys = np.empty((len(items), 2), np.uint64)
+        choice.child_keys(level.key[items], keys)
         children = level.split(items, choices, keys)
         return children, children.may_split(self._limits)
 

@@ -18,7 +18,7 @@ from cart.tree.compact import compress_if_large
 from cart.tree.nodes import LEAF, UNDEFINED, Categories, Nodes
 from cart.tree.pruning import prune
 from cart.tree.tree import Tree
-from forest.partitioned.choice import CUT, Choices
+from forest.partitioned.choice import Choices
 from forest.partitioned.histograms import ROW, WEIGHT
 
 _RIGHT, _LEFT = 1, 2  # sides of categories, see `forest.partitioned.choice.Choices`
@@ -69,14 +69,14 @@ class Level:
         )
 
     def split(self, items: np.ndarray, choices: Choices, keys: np.ndarray) -> "Level":
-        """Split the nodes for which a cut was found.
+        """Split nodes.
 
         Parameters
         ----------
-        items : ndarray of shape (n_chosen,), int
+        items : ndarray of shape (n_cut,), int
             Ascending.
         choices : Choices
-            Results of the search for these items.
+            The cuts that were found for them.
         keys : ndarray of shape (n_cut, 2), uint64
             Keys of the children.
 
@@ -85,8 +85,6 @@ class Level:
         Level
             The children: left, right, left, right, ..., in the order of their parents.
         """
-        is_cut = choices.found == CUT
-        items, choices = items[is_cut], Choices(*(array[is_cut] for array in choices))
         n = len(items)
         cells = np.empty((n, 2, self.cells.shape[1]), np.int64)
         cells[:, 0] = choices.left
