@@ -227,9 +227,7 @@ class BaseBagging(
                 draft.estimators_features_ = [*features, *(patches.features(i) for i in new)]
                 draft._draws = [*draws, *((patches, i) for i in new)]
                 draft._forget_out_of_bag()
-            is_scored = draft.oob_score and not hasattr(draft, "oob_score_")
-            if is_scored or draft._learns_to_vote:
-                draft._learn_or_forget(X, draft._target(y), y, is_scored, interruption)
+            draft._learn_or_forget(X, draft._target(y), y, interruption)
         return self
 
     def _kept(self):

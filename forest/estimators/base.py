@@ -227,11 +227,9 @@ class BaseForest(
                     draft, table, prepared.plan, columns, target, old_trees, interruption
                 )
                 draft._forget_out_of_bag()  # results of the old trees
-            is_scored = draft.oob_score and not hasattr(draft, "oob_score_")
-            if is_scored or draft._learns_to_vote:
-                truth = target.codes if target.labels is None else target.codes.astype(np.int64)
-                truth = truth[:, 0] if target.n_outputs == 1 else truth
-                draft._learn_or_forget(X, target, truth, is_scored, interruption)
+            truth = target.codes if target.labels is None else target.codes.astype(np.int64)
+            truth = truth[:, 0] if target.n_outputs == 1 else truth
+            draft._learn_or_forget(X, target, truth, interruption)
             remember(draft, X, target)
         return self
 

@@ -70,11 +70,14 @@ class VotingMixin:
         self.oob_prediction_ = values[:, 0] if self.n_outputs_ == 1 else values
         return self.oob_prediction_
 
-    def _learn_or_forget(self, X, target, truth, is_scored, interruption):
-        """Keep what the voting rule learns and, with `is_scored`, the out-of-bag votes and score.
+    def _learn_or_forget(self, X, target, truth, interruption):
+        """Keep what the voting rule learns and, if they are wanted, out-of-bag votes and score.
 
         Called by `fit` on its table. Votes are scored against `truth`. On Ctrl-C, nothing is kept.
         """
+        is_scored = self.oob_score and not hasattr(self, "oob_score_")
+        if not (is_scored or self._learns_to_vote):
+            return
 
         def learn():
             votes, stack = self._predict_out_of_bag(X, target, judges=False)
