@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from importance.core.fitted_forest import names_of
-
 
 class Group(NamedTuple):
     """Columns that are judged as one."""
@@ -42,8 +40,9 @@ def parse_groups(groups: Any, names: Iterable) -> Groups:
 
     `groups` is a dict of str to list of columns, a list of lists of columns, or None; a column is
     given by name or position. A group without a name is named after its columns. Columns that are
-    in none become groups of their own, after the others. Raises ValueError if groups overlap or are
-    empty, if two have the same name, or if a column is unknown.
+    in none become groups of their own, after the others; if all do, columns may have the same name.
+    Raises ValueError if groups overlap or are empty, if two have the same name, or if a column is
+    unknown.
     """
     groups = () if groups is None else groups
     if not np.iterable(groups):
@@ -70,19 +69,11 @@ def parse_groups(groups: Any, names: Iterable) -> Groups:
                 )
             name_of[column] = name
         found.append(Group(str(name), columns))
-    found.extend(_alone(j, names) for j in range(len(names)) if j not in name_of)
+    found += (Group(str(names[j]), np.array([j])) for j in range(len(names)) if j not in name_of)
     for twice, n_times in Counter(group.name for group in found).items():
-        if n_times > 1:
+        if n_times > 1 and name_of:
             raise ValueError(f"Two groups or columns are called {twice!r}; rename the group.")
     return found
-
-
-def group_columns(groups: Any, forest: Any) -> Groups:
-    """Groups of a forest's columns; without `groups`, columns may have the same name."""
-    names = names_of(forest)
-    if groups is None:
-        return Groups(_alone(j, names) for j in range(len(names)))
-    return parse_groups(groups, names)
 
 
 def not_taken(name: str, taken: Iterable) -> str:
@@ -98,10 +89,6 @@ def positions_of(columns: Any, names: np.ndarray) -> np.ndarray:
     if not np.iterable(columns):
         raise TypeError(f"{columns!r} is not a list of columns; list their names or positions.")
     return np.unique(np.array([_position(column, names) for column in columns], np.int64))
-
-
-def _alone(j: int, names: np.ndarray) -> Group:
-    return Group(str(names[j]), np.array([j]))
 
 
 def _position(column: Any, names: np.ndarray) -> int:

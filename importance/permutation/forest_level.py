@@ -16,9 +16,9 @@ from forest.growing.workers import each_step, results_of, shares_memory
 from forest.voting.rules import RULES, ballots
 from importance.core.adoption import of_fitted_forest
 from importance.core.class_share import warn_of_rare_classes
-from importance.core.fitted_forest import NO_ROW, FittedForest, check_forest
+from importance.core.fitted_forest import NO_ROW, FittedForest, check_forest, names_of
 from importance.core.given import require_count, require_function
-from importance.core.groups import Groups, group_columns
+from importance.core.groups import Groups, parse_groups
 from importance.core.losses import MakeLoss, choose_loss, of_predictions, predictions_of
 from importance.core.result import Importances
 from importance.core.used_features import values_of
@@ -97,7 +97,7 @@ def forest_permutation(
     fitted = check_forest(forest, X, y, sample_weight)
     require_count("n_repeats", n_repeats)
     require_function("metric", metric, "sklearn.metrics.accuracy_score")
-    columns = group_columns(groups, forest)
+    columns = parse_groups(groups, names_of(forest))
     voting = getattr(forest, "voting", "soft")
     if voting not in ("soft", "majority"):
         raise ValueError(

@@ -5,9 +5,9 @@ from typing import Any
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.class_share import warn_of_rare_classes
-from importance.core.fitted_forest import check_evaluation_rows, check_forest
+from importance.core.fitted_forest import check_evaluation_rows, check_forest, names_of
 from importance.core.given import require_count
-from importance.core.groups import group_columns
+from importance.core.groups import parse_groups
 from importance.core.held_out_rows import EvaluatedForest, require_held_out
 from importance.core.losses import choose_loss
 from importance.core.result import OVER_TREES, Importances, importances_over_trees, mean_and_error
@@ -139,7 +139,7 @@ def oob_permutation(
     fitted = check_forest(forest, X, y, sample_weight)
     if per_class and not fitted.is_classification:
         raise ValueError("per_class=True judges every class, but regression has no classes.")
-    columns = group_columns(groups, forest)
+    columns = parse_groups(groups, names_of(forest))
     options = Options(
         per_row, per_class, scale, loss, n_repeats, random_state, n_jobs, verbose=verbose,
         callback=callback,
@@ -155,7 +155,8 @@ def values_out_of_bag(forest: Any, X: Any, y: Any) -> Importances:
 
     The standard error is the one over trees, which takes less time.
     """
-    return _importances(forest, check_forest(forest, X, y), group_columns(None, forest), Options())
+    columns = parse_groups(None, names_of(forest))
+    return _importances(forest, check_forest(forest, X, y), columns, Options())
 
 
 def _importances(forest, fitted, columns, options):
@@ -272,7 +273,7 @@ def judge_held_out(
 ) -> Importances:  # fmt: skip
     """`held_out_permutation` for rows already known to be held out."""
     name, make_loss = choose_loss(loss, held_out.forest)
-    columns = group_columns(None, held_out.forest)
+    columns = parse_groups(None, names_of(held_out.forest))
     options = Options(n_jobs=n_jobs, verbose=verbose, callback=callback)
     result = evaluate_trees(held_out, make_loss, columns, options)
     return importances_over_trees(

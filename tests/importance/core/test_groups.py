@@ -41,6 +41,7 @@ def test_every_column_is_in_one_group():
         ("c + d", [2, 3]),
     ]
     assert as_lists(parse_groups({"g": "b"}, NAMES)) == [("g", [1]), alone[0], *alone[2:]]
+    assert as_lists(parse_groups(None, ["a", "a"])) == [("a", [0]), ("a", [1])]
 
 
 @pytest.mark.parametrize(

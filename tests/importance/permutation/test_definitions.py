@@ -9,8 +9,8 @@ from sklearn.metrics import accuracy_score, r2_score
 from benchmarks.oracles import permutation as oracle
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import oob_permutation
-from importance.core.fitted_forest import check_forest
-from importance.core.groups import group_columns
+from importance.core.fitted_forest import check_forest, names_of
+from importance.core.groups import parse_groups
 from importance.permutation.definitions import DEFINITIONS
 from importance.permutation.tree_level import Options
 
@@ -39,7 +39,7 @@ def fitted(task, adopted, **params):
 def judge(name, forest, X, y, **asked):
     """The definition for given permutations."""
     table = check_forest(forest, X, y)
-    return DEFINITIONS[name].evaluate(table, group_columns(None, forest), Options(**asked))
+    return DEFINITIONS[name].evaluate(table, parse_groups(None, names_of(forest)), Options(**asked))
 
 
 def within_trees(forest):

@@ -20,8 +20,8 @@ from importance import (
     oob_permutation,
     unbiased_mdi,
 )
-from importance.core.fitted_forest import check_forest
-from importance.core.groups import group_columns
+from importance.core.fitted_forest import check_forest, names_of
+from importance.core.groups import parse_groups
 from importance.permutation.forest_level import evaluate_forest, score_by, shared_donors
 from tests.importance.permutation.tables import (
     ALONE,
@@ -171,7 +171,7 @@ def test_poisson_is_scikit_learns_deviance():
         return mean_poisson_deviance(y[times > 0], values[times > 0, 0] / times[times > 0])
 
     permuted = evaluate(forest, oracle.exchanged(X, [2], order)) - evaluate(forest, X)
-    fitted, groups = check_forest(forest, X, y), group_columns(None, forest)
+    fitted, groups = check_forest(forest, X, y), parse_groups(None, names_of(forest))
     donors = shared_donors(lambda group: lambda repeat, n: order, len(y), 1)
     base, said, _ = evaluate_forest(
         fitted, score_by(fitted, mean_poisson_deviance), groups, donors, 1, False
