@@ -47,6 +47,7 @@ from cart.estimators.validation import (
     as_of_now,
     check_criterion,
     check_table,
+    copy_of,
     fitted_at_once,
     require_weight,
 )
@@ -283,9 +284,7 @@ class BaseDecisionTree(
         tree : cart.tree.tree.Tree
         random_state : int
         """
-        copy = object.__new__(type(self))
-        copy.__dict__.update(vars(self), tree_=tree, random_state=random_state)
-        return copy
+        return copy_of(self, tree_=tree, random_state=random_state)
 
     def check_state(self) -> None:
         """See `cart.estimators.saved_state.SavedState`."""

@@ -37,10 +37,16 @@ def fitted_at_once(estimator):
     If fitting fails or is interrupted, the estimator is not changed. Another thread sees the old
     fit or the new one, never a mixture; see `as_of_now`.
     """
-    draft = object.__new__(type(estimator))
-    vars(draft).update(vars(estimator))
+    draft = copy_of(estimator)
     yield draft
     estimator.__dict__ = vars(draft)
+
+
+def copy_of(estimator, **changes):
+    """A copy of the estimator that shares the values of its attributes, but for some `changes`."""
+    copy = object.__new__(type(estimator))
+    copy.__dict__.update(vars(estimator), **changes)
+    return copy
 
 
 def as_of_now(estimator):

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.validation import as_of_now
+from cart.estimators.validation import as_of_now, copy_of
 from cart.primitives.threads import require_n_jobs
 from cart.primitives.user_warning import warn_user
 from cart.table.precision import precision_of
@@ -102,7 +102,7 @@ def refuse_refits(forest: Any, does: str) -> None:
 
 def refuse_steps(forest: Any) -> None:
     """Raise a TypeError if an adopted forest has steps before it, which would need a refit, too."""
-    if hasattr(forest, "_steps_before"):
+    if getattr(forest, "_steps_before", ()):
         raise TypeError(
             "A refit changes rows, columns or y, but the pipeline steps before the forest were "
             "fitted on the original ones. If these steps do not depend on y, give it the forest, "
@@ -119,10 +119,7 @@ def take_steps(forest: Any, X: Any) -> Any:
 
 def without_steps(forest: Any, X: Any) -> tuple[Any, Any]:
     """A copy of an adopted forest without the steps before it, and rows transformed by them."""
-    bare = object.__new__(type(forest))
-    vars(bare).update(vars(forest))
-    vars(bare).pop("_steps_before", None)
-    return bare, take_steps(forest, X)
+    return copy_of(forest, _steps_before=()), take_steps(forest, X)
 
 
 def _require_forest(model):
@@ -158,9 +155,7 @@ def _as_grown(forest):
         f"Parameters of the {type(forest).__name__} were changed after the fit: {changes}. "
         "Its importances are those of the forest as it was fitted."
     )
-    grown = object.__new__(type(forest))
-    vars(grown).update({**vars(forest), **grown_with})
-    return grown
+    return copy_of(forest, **grown_with)
 
 
 def _refuse_contradictions(forest):
@@ -186,8 +181,7 @@ def _refuse_contradictions(forest):
 
 def _behind(steps, forest):
     """A copy of the forest with the steps before it, and the names that they give its columns."""
-    behind = object.__new__(type(forest))
-    vars(behind).update(vars(forest), _steps_before=tuple(steps))
+    behind = copy_of(forest, _steps_before=steps)
     if not hasattr(forest, "feature_names_in_"):
         try:
             names = None
