@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.estimators.encoding import encode_columns
 from cart.estimators.target import encode_known_labels
 from cart.estimators.validation import check_rows, check_sample_weight, require_weight
 from forest.growing.thread_pool import bytes_of
@@ -86,24 +85,19 @@ class FittedForest:
         """Whether the forest predicts classes."""
         return is_classification(self.forest)
 
-    def encode(self) -> Any:
-        """Encode the training table as trees are grown on it."""
-        return encode_columns(self.forest, self.X, self.forest.estimators_[0].splitter)
-
     def counts(self, tree: int) -> np.ndarray:
         """How often each row is in bag for a tree."""
         return self.bootstrap.counts(tree)
 
-    def in_bag_weight(self, tree: int) -> np.ndarray:
-        """Weight of each row in a tree, (n_samples,): its count in bag times any class weights."""
-        class_weight = getattr(self.forest, "class_weight", None)
-        factor = getattr(self.forest, "_class_factor", None)
-        return in_bag_weight(self.bootstrap, tree, self.codes, class_weight, factor)
-
     def weight_in_tree(self, tree: int) -> np.ndarray:
-        """Weight of each row in a tree, with or without a bootstrap, (n_samples,)."""
+        """Weight of each row in a tree, (n_samples,).
+
+        With a bootstrap, this is its count in bag times any class weights.
+        """
         if self.forest.bootstrap:
-            return self.in_bag_weight(tree)
+            class_weight = getattr(self.forest, "class_weight", None)
+            factor = getattr(self.forest, "_class_factor", None)
+            return in_bag_weight(self.bootstrap, tree, self.codes, class_weight, factor)
         weight = row_weight_of(self.forest)
         return self.counts(tree).astype(np.float64) if weight is None else np.asarray(weight)
 

@@ -235,22 +235,28 @@ def known_trees(per_tree: np.ndarray) -> np.ndarray:
 
 
 def mean_and_error(
-    per_tree: np.ndarray, units: np.ndarray | None = None
+    per_tree: np.ndarray, units: np.ndarray | None = None, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean over trees and its standard error, sqrt((mean d^2 - mean(d)^2) / T), (n_features,) each.
 
     Rows with nan are left out; the error of a single tree is nan. (This is the formula of Breiman
     and Cutler, and of R's randomForest.) It also serves for values of single rows of a table. If
-    `units` numbers (from 0) the unit of each row, deviations are summed by unit before squaring.
+    `units` numbers (from 0) the unit of each row, deviations are summed by unit before squaring;
+    then rows may also have a `weight`.
     """
     is_known = ~np.isnan(per_tree).any(axis=1)
     known = per_tree[is_known]
-    mean, error = known.mean(axis=0), known.std(axis=0) / np.sqrt(len(known))
-    n_units = len(known)
-    if units is not None:
+    if units is None:
+        n_units, mean = len(known), known.mean(axis=0)
+        error = known.std(axis=0) / np.sqrt(n_units)
+    else:
+        weight = np.ones(len(known)) if weight is None else weight[is_known]
+        units, share = units[is_known], weight[:, np.newaxis] / weight.sum()
+        mean = (share * known).sum(axis=0)
         of_units = np.zeros((units.max() + 1, per_tree.shape[1]))
-        np.add.at(of_units, units[is_known], (known - mean) / len(known))
-        error, n_units = np.sqrt(np.square(of_units).sum(axis=0)), len(np.unique(units[is_known]))
+        np.add.at(of_units, units, share * (known - mean))
+        error = np.sqrt(np.square(of_units).sum(axis=0))
+        n_units = len(np.unique(units[weight > 0.0]))
     return mean, error if n_units > 1 else np.full(len(error), np.nan)
 
 

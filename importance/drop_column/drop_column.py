@@ -13,7 +13,7 @@ from importance.core.fitted_forest import NO_ROW, names_of
 from importance.core.given import require_count
 from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
-from importance.core.result import Importances
+from importance.core.result import Importances, mean_and_error
 from importance.drop_column.refits import NO_COLUMNS, choose_design, losses_without
 
 BIAS = (
@@ -111,7 +111,9 @@ def drop_column(
     further = np.random.RandomState(known).randint(DRAW_SEED_MAX, size=(n_refits - 1, len(known)))
     seeds = np.vstack((known, further))
     sets = [NO_COLUMNS, *(group.columns for group in columns)]
-    weight = design.evaluation.weight
+    weight, units = design.evaluation.weight, design.fitted.units
+    if design.evaluation is not design.fitted:  # groups of other rows are not known
+        units = np.arange(len(weight))
     n_forests = len(sets) * n_refits * design.n_folds - design.is_fitted
     values, per_tree = [], []
     per_row = _RowMeans(len(weight), len(columns))
@@ -120,11 +122,12 @@ def drop_column(
             rows, trees = _evaluate_pair(
                 design, seeds[pair], pair == 0, sets, make_loss, n_jobs, watch
             )
-            values.append(_over_rows(rows, weight)[0])
+            if not weight[~np.isnan(rows[:, 0])].any():
+                raise ValueError("sample_weight is 0 in every judged row.")
+            values.append(mean_and_error(rows, units, weight)[0])
             per_row.add(slice(None), rows)
             per_tree.append(trees)
-    has_groups = design.evaluation is design.fitted  # groups of other rows are not known
-    _, error = _over_rows(per_row.means, weight, design.fitted.units if has_groups else None)
+    _, error = mean_and_error(per_row.means, units, weight)
     n_pairs = n_refits * design.n_folds
     pairs = "this pair" if n_pairs == 1 else f"these {n_pairs} pairs"
     other_errors = {}
@@ -194,33 +197,14 @@ class _RowMeans:
             return self._total / self._n_times
 
 
-def _over_rows(per_row, weight, units=None):
-    """Weighted mean over the rows that are judged, and its standard error; nan for a single unit.
-
-    Units are rows, or the groups of rows that the forest draws as a whole.
-    """
-    known = ~np.isnan(per_row[:, 0])
-    units = (np.arange(len(known)) if units is None else units)[known]
-    per_row, weight = per_row[known], weight[known, np.newaxis]
-    if not weight.any():
-        raise ValueError("sample_weight is 0 in every judged row.")
-    share = weight / weight.sum()
-    mean = (share * per_row).sum(axis=0)
-    of_units = np.zeros((units.max() + 1, per_row.shape[1]))
-    np.add.at(of_units, units, share * (per_row - mean))
-    error = np.sqrt(np.square(of_units).sum(axis=0))
-    n_units = len(np.unique(units[weight[:, 0] > 0.0]))
-    return mean, error if n_units > 1 else np.full(len(error), np.nan)
-
-
 def _per_class(per_row, design):
     """The value over the rows of each class, (n_classes, n_features); None in regression."""
     if not design.fitted.is_classification:
         return None
-    evaluation = design.evaluation
     out = np.full((design.fitted.n_classes, per_row.shape[1]), np.nan)
     for k, of_class in enumerate(out):
-        mine = evaluation.codes == k
-        if evaluation.weight[mine & ~np.isnan(per_row[:, 0])].any():
-            of_class[:] = _over_rows(per_row[mine], evaluation.weight[mine])[0]
+        mine = (design.evaluation.codes == k) & ~np.isnan(per_row[:, 0])
+        weight = design.evaluation.weight[mine]
+        if weight.any():
+            of_class[:] = np.average(per_row[mine], axis=0, weights=weight)
     return out

@@ -13,7 +13,6 @@ fold by fold.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
 from numbers import Integral
 from types import SimpleNamespace
@@ -59,7 +58,7 @@ class Training(NamedTuple):
 
     @classmethod
     def of(cls, fitted: FittedForest, seeds: np.ndarray, table: Any) -> "Training":
-        """The whole table, from `fitted.encode()`, with draws that follow from the seeds."""
+        """The whole table, encoded as `table`, with draws that follow from the seeds."""
         weight = row_weight_of(fitted.forest)
         return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
 
@@ -90,13 +89,14 @@ class Refit:
     """One design of fitting the forest, which can be repeated without some of its columns.
 
     `evaluation` holds the forest, with its parameters and classes, and the rows it is judged on.
-    If `out_of_bag`, these are the training rows, and each tree votes on its out-of-bag rows;
-    otherwise every tree votes on every row. `trees` are the trees with all columns, if known.
+    If these are the training rows, `rows` is None, and each tree votes on its out-of-bag rows;
+    otherwise every tree votes on `rows`, which are all. `trees` are the trees with all columns, if
+    known.
     """
 
     training: Training
     evaluation: FittedForest
-    out_of_bag: bool
+    rows: np.ndarray | None
     trees: list | None = None
     _prepared: dict = field(init=False, default_factory=dict, repr=False)
 
@@ -116,6 +116,10 @@ class Refit:
         Yields trees with scikit-learn's node arrays and features numbered as in the whole table,
         each with the evaluation rows that it votes on.
         """
+        if len(columns) == 0 and self.trees is not None:
+            for i in numbers:
+                yield self.trees[i], self._draw(i)[1]
+            return
         drawn = {}
 
         def weigh(some):
@@ -125,11 +129,6 @@ class Refit:
                 weights.append(weight)
             return weights
 
-        if len(columns) == 0 and self.trees is not None:
-            for i in numbers:
-                weigh([i])
-                yield self.trees[i], drawn.pop(i)
-            return
         training, n_features = self.training, self.evaluation.X.shape[1]
         kept = np.delete(np.arange(n_features), columns)
         job = Job(
@@ -146,7 +145,7 @@ class Refit:
     def _plan_without(self, columns):
         """The plan for growing trees on the other columns."""
         forest = self.evaluation.forest
-        params = SimpleNamespace(**self._params)
+        params = SimpleNamespace(**{"feature_draw": "sequence", **forest.get_params()})
         if params.monotonic_cst is not None:
             params.monotonic_cst = np.delete(params.monotonic_cst, columns)
         names = getattr(forest, "feature_names_in_", np.arange(forest.n_features_in_))
@@ -158,23 +157,15 @@ class Refit:
             len(self.training.codes), len(params.feature_names_in_), 1, self.evaluation.n_classes,
         )  # fmt: skip
 
-    @cached_property
-    def _params(self):
-        return {"feature_draw": "sequence", **self.evaluation.forest.get_params()}
-
     def _draw(self, i):
         """Weight of every training row in tree i, and the evaluation rows that it votes on."""
         training, forest = self.training, self.evaluation.forest
         if not forest.bootstrap:
-            return 1.0 if training.row_weight is None else training.row_weight, self._every_row
-        class_weight = self._params.get("class_weight")
+            return 1.0 if training.row_weight is None else training.row_weight, self.rows
+        class_weight = getattr(forest, "class_weight", None)
         factor = getattr(forest, "_class_factor", None)
         weight = in_bag_weight(training.bootstrap, i, training.codes, class_weight, factor)
-        return weight, np.flatnonzero(weight == 0.0) if self.out_of_bag else self._every_row
-
-    @cached_property
-    def _every_row(self):
-        return np.arange(len(self.evaluation.codes))
+        return weight, np.flatnonzero(weight == 0.0) if self.rows is None else self.rows
 
     def leaf_values(self, trees: list, rows: list[np.ndarray]) -> Iterator[np.ndarray]:
         """Yield the values that trees give to their evaluation rows, (n_rows, n_values) each."""
@@ -276,7 +267,7 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
                 "cross-validation splitter."
             )
         fitted = check_forest(forest, X, y, sample_weight)
-        return _on_the_whole_table("out-of-bag", fitted, fitted, out_of_bag=True)
+        return _on_the_whole_table("out-of-bag", fitted, fitted)
     is_table = isinstance(on, list) and hasattr(next(iter(on), None), "shape")  # splits are pairs
     if (isinstance(on, tuple) or is_table) and len(on) == 2:
         fitted = check_forest(forest, X, y, out_of_bag=False)
@@ -284,17 +275,19 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
         rows = check_evaluation_rows(forest, X_test, y_test, sample_weight)
         require_held_out(forest, *rows, fitted)
         evaluation = FittedForest(forest, *rows)
-        return _on_the_whole_table("held-out", fitted, evaluation, out_of_bag=False)
+        return _on_the_whole_table("held-out", fitted, evaluation)
     return _fold_by_fold(check_forest(forest, X, y, sample_weight, out_of_bag=False), on)
 
 
-def _on_the_whole_table(where, fitted, evaluation, out_of_bag):
-    table, every = fitted.encode(), np.arange(len(evaluation.codes))
+def _on_the_whole_table(where, fitted, evaluation):
+    table = encode_columns(fitted.forest, fitted.X, fitted.forest.estimators_[0].splitter)
+    every = np.arange(len(evaluation.codes))
+    rows = None if evaluation is fitted else every
 
     def refits(seeds, is_first):
         training = Training.of(fitted, seeds, table)
         trees = fitted.trees if is_first else None
-        yield Refit(training, evaluation, out_of_bag, trees), every
+        yield Refit(training, evaluation, rows, trees), every
 
     return Design(where, fitted, evaluation, 1, True, refits)
 
@@ -317,7 +310,7 @@ def _fold_by_fold(fitted, on):
         for train, test in folds:
             training = Training.of_rows(fitted, seeds, train)
             evaluation = FittedForest(fitted.forest, X[test], codes[test], weight[test])
-            yield Refit(training, evaluation, out_of_bag=False), test
+            yield Refit(training, evaluation, np.arange(len(test))), test
 
     return Design("cross-validated", fitted, fitted, len(folds), False, refits)
 

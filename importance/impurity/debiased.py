@@ -256,7 +256,7 @@ def _evaluate_splits(fitted, packed, X, t, method):
     out_weight = fitted.weight * (fitted.counts(t) == 0)
     inside, outside = (
         sum_labels(tree, levels, leaves, weight, fitted.codes - zero, fitted.n_classes)
-        for weight in (fitted.in_bag_weight(t), out_weight)
+        for weight in (fitted.weight_in_tree(t), out_weight)
     )
     node = np.concatenate((np.empty(0, np.int64), *levels))
     left, right = tree.children_left[node], tree.children_right[node]
