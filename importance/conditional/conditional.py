@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -132,7 +132,9 @@ def conditional_permutation(
     for tree in fitted.trees:
         is_used[tree.feature[tree.feature >= 0]] = True
     sets = find_conditions(condition, threshold, columns, names, association, is_used)
-    found = _Increases.empty(len(fitted.trees), len(columns))
+    # By tree and group: the increase of the loss, nan for trees without out-of-bag rows; how many
+    # rows could get another row's value; and of how many, 0 if the tree does not use the group.
+    increase, n_movable, n_rows = found = np.zeros((3, len(fitted.trees), len(columns)))
     if method == "cells":
         levels = donors.find_levels(fitted.X, np.unique(np.concatenate(sets)))
         parts, finders = [np.arange(len(sets))], iter([partial(_donors_in_cells, levels, sets)])
@@ -143,40 +145,18 @@ def conditional_permutation(
     n_steps = len(fitted.trees) * len(parts)
     with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
         for chosen, find_donors in zip(parts, finders, strict=True):
-            found.fill(chosen, _over_trees(*given, chosen, find_donors, watch))
-    if np.isnan(found.increase).all():
+            found[:, :, chosen] = _over_trees(*given, chosen, find_donors, watch)
+    if np.isnan(increase).all():
         raise ValueError(NO_ROW_COUNTS)
     warn_of_rare_classes(fitted)
-    _warn_of_few_movable(found.movable, columns.names, method)
+    with np.errstate(invalid="ignore"):
+        movable = n_movable.sum(axis=0) / n_rows.sum(axis=0)
+    _warn_of_few_movable(movable, columns.names, method)
     return importances_over_trees(
-        "conditional_permutation", found.increase, columns.names, bias=BIAS,
+        "conditional_permutation", increase, columns.names, bias=BIAS,
         unit=f"increase in out-of-bag {name.replace('_', '-')} loss of a tree", loss=name,
-        movable=found.movable, conditioned_on=[names[of_set] for of_set in sets],
+        movable=movable, conditioned_on=[names[of_set] for of_set in sets],
     )  # fmt: skip
-
-
-class _Increases(NamedTuple):
-    """Results of trees for groups, each of shape (n_trees, n_groups)."""
-
-    increase: np.ndarray  # float64, of the loss; nan for trees without out-of-bag rows
-    n_movable: np.ndarray  # int64; like `n_rows` 0 if the tree does not use the group
-    n_rows: np.ndarray  # int64
-
-    @classmethod
-    def empty(cls, n_trees, n_groups):
-        shape = (n_trees, n_groups)
-        return cls(np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
-
-    def fill(self, chosen, others):
-        for mine, theirs in zip(self, others, strict=True):
-            mine[:, chosen] = theirs
-
-    @property
-    def movable(self):
-        """Share of the rows that could get another row's value, (n_groups,); nan if unused."""
-        n_rows = self.n_rows.sum(axis=0)
-        unknown = np.full(len(n_rows), np.nan)
-        return np.divide(self.n_movable.sum(axis=0), n_rows, out=unknown, where=n_rows > 0)
 
 
 def _parts_of(sets):
@@ -199,7 +179,7 @@ def _neighbors(X, sets, parts, is_categorical, n_neighbors, stream):
             for g in part
             if len(sets[g])
         }
-        yield partial(_donors_among_neighbors, X.shape[0], nearest)
+        yield partial(_donors_among_neighbors, nearest)
 
 
 def find_conditions(
@@ -241,21 +221,21 @@ def find_conditions(
 
 
 def _over_trees(fitted, groups, make_loss, n_jobs, chosen, find_donors, watch):
-    """Increase of the loss of every tree with each of the chosen groups permuted."""
+    """The results of every tree for the chosen groups, (3, n_trees, n_chosen)."""
     n_trees = len(fitted.trees)
     batches = np.array_split(np.arange(n_trees), min(n_trees, 4 * effective_n_threads(n_jobs)))
     given = groups, chosen, make_loss, find_donors, watch if shares_memory() else None
     with results_of(((_of_batch, fitted, batch, *given) for batch in batches), n_jobs) as parts:
-        return _Increases(*(np.concatenate(of_parts) for of_parts in zip(*parts, strict=True)))
+        return np.concatenate(list(parts), axis=1)
 
 
 def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
-    found = _Increases.empty(len(batch), len(chosen))
+    increase, n_movable, n_rows = found = np.zeros((3, len(batch), len(chosen)))
     for i, t in enumerate(each_step(batch, watch)):
         rows = fitted.out_of_bag(t)
         weight = fitted.weight[rows]
         if not weight.any():
-            found.increase[i] = np.nan
+            increase[i] = np.nan
             continue
         prepared, values = prepare_tree(fitted.trees[t], fitted.X, rows)
         loss = make_loss(values, fitted.codes[rows])
@@ -266,10 +246,10 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
         for k, g in enumerate(chosen):
             if is_used[groups[g].columns].any():
                 segments = find_donors(g, fitted.trees[t], rows, prepared, cuts)
-                found.n_rows[i, k] = len(rows)
-                found.n_movable[i, k] = len(segments.rows)
+                n_rows[i, k] = len(rows)
+                n_movable[i, k] = len(segments.rows)
                 total = increase_by(segments, prepared, loss, row_loss, weight, groups[g].columns)
-                found.increase[i, k] = total / weight.sum()
+                increase[i, k] = total / weight.sum()
     return found
 
 
@@ -292,10 +272,10 @@ def _cut(levels, column, tree, rows, prepared):
     return donors.cut_by_tree(tree, column, prepared.columns[used_index])
 
 
-def _donors_among_neighbors(n_samples, nearest, g, tree, rows, prepared, cuts):
+def _donors_among_neighbors(nearest, g, tree, rows, prepared, cuts):
     if g not in nearest:
         return donors.exchange_within([], len(rows))
-    return donors.exchange_with(nearest[g], rows, n_samples)
+    return donors.exchange_with(nearest[g], rows)
 
 
 def _warn_of_few_movable(movable, names, method):

@@ -127,12 +127,12 @@ def find_neighbors(
     return nearest
 
 
-def exchange_with(nearest: np.ndarray, rows: np.ndarray, n_samples: int) -> DonorSegments:
+def exchange_with(nearest: np.ndarray, rows: np.ndarray) -> DonorSegments:
     """Donors by neighbours: a row gets values of those of its nearest rows that are out of bag too.
 
     `nearest` is (n_samples, n_neighbors); `rows` are the out-of-bag rows, ascending.
     """
-    position = np.full(n_samples, -1, np.int32)
+    position = np.full(len(nearest), -1, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
     donors = position[nearest[rows]]
     is_donor = donors >= 0
