@@ -20,10 +20,12 @@ def restrict_to_used(tree: Any, X: Any, rows: np.ndarray) -> tuple[Any, np.ndarr
     of_trees = ("node_count", "n_outputs", "max_n_classes", "categories", "is_subset")
     restricted = SimpleNamespace(**{name: getattr(tree, name, None) for name in of_trees})
     vars(restricted).update({name: getattr(nodes, name) for name in Nodes._fields})
-    # scikit-learn's array has 64 bits and is not contiguous; kernels are compiled for one kind.
+    # scikit-learn's arrays have 64 bits and are not contiguous; kernels are compiled for one kind.
+    for name in ("children_left", "children_right", "n_node_samples"):
+        setattr(restricted, name, np.ascontiguousarray(getattr(nodes, name), np.int32))
     restricted.feature = np.array(nodes.feature, np.int32)
     features, number = np.empty(X.shape[1], np.int64), np.full(X.shape[1], -1)
-    left = np.ascontiguousarray(nodes.children_left, np.int32)
+    left = restricted.children_left
     restricted.n_features = _number_features(left, restricted.feature, number, features)
     features = features[: restricted.n_features]
     return restricted, features, values_of(X, rows, features)

@@ -44,7 +44,7 @@ def prepare_tree(
     each is a group, and `groups` are the features used.
     """
     tree, features, X = restrict_to_used(tree, X, rows)
-    columns = np.ascontiguousarray(X.T)
+    columns, n_nodes = np.ascontiguousarray(X.T), tree.node_count
     groups, group_index = features, np.arange(len(features))
     if group_of is not None:
         groups = group_of[features]
@@ -54,25 +54,21 @@ def prepare_tree(
     ranked = np.sort(columns, axis=1)
     donor_range = np.zeros((len(groups), 3), np.int64)
     donor_range[:, 1] = len(rows)
-    missing_left = np.zeros(len(tree.feature), np.uint8)
+    missing_left = np.zeros(n_nodes, np.uint8)
     if len(rows) and np.isnan(ranked[:, -1]).any():
         missing_left[:] = tree.missing_go_to_left
         n_missing = np.isnan(columns).sum(axis=1)
         donor_range[group_index, 2] = np.where(donor_list[group_index] >= 0, 0, n_missing)
         donor_range[:, 1] -= donor_range[:, 2]
-    left, right = (  # see `restrict_to_used`
-        np.ascontiguousarray(children, np.int32)
-        for children in (tree.children_left, tree.children_right)
-    )
     prepared = PreparedTree(
-        0, np.ascontiguousarray(tree.n_node_samples, np.int32), left, right, tree.feature,
-        np.empty(len(left), ranked.dtype), np.empty(len(left), np.int64), missing_left, list_start,
+        0, tree.n_node_samples, tree.children_left, tree.children_right, tree.feature,
+        np.empty(n_nodes, ranked.dtype), np.empty(n_nodes, np.int64), missing_left, list_start,
         lists, columns, group_index, groups, donor_list, donor_range,
     )  # fmt: skip
-    found = np.empty((2, len(left)), np.uint64)
+    found = np.empty((2, n_nodes), np.uint64)
     threshold = np.ascontiguousarray(tree.threshold)
     n_levels = _place_thresholds(prepared, threshold, ranked.ravel(), len(rows), found)
-    return prepared._replace(n_levels=n_levels), tree.value.reshape(tree.node_count, -1)
+    return prepared._replace(n_levels=n_levels), tree.value.reshape(n_nodes, -1)
 
 
 def _lists_of(tree, groups, group_index):
