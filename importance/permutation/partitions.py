@@ -148,7 +148,7 @@ def _refuse_impossible(forest):
             "The forest was fitted with weights, strata or groups of rows, which partitions do not "
             "support; use importance.oob_permutation."
         )
-    if hasattr(forest, "_steps_before"):
+    if getattr(forest, "_steps_before", ()):
         raise TypeError(
             "Partitions do not pass through the pipeline steps before the forest; give it the "
             "forest, pipeline[-1], and partitions that these steps have transformed."
@@ -267,10 +267,9 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
 
 def _report(forest: Any, name: str, donors: Donors, losses: Losses) -> Importances:
     n_rows = donors.n_rows[:, np.newaxis]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        per_tree = np.where(n_rows > 0, losses.increase, np.nan)
-        share = np.where(n_rows > 0, losses.increase / n_rows, 0.0)
+    per_tree = np.where(n_rows > 0, losses.increase, np.nan)
     values, over_trees = mean_and_error(per_tree)
+    share = losses.increase / np.maximum(n_rows, 1)
     total = losses.influence - share.T @ losses.is_out
     has_classes = is_classification(forest)
     n_trees = int(np.count_nonzero(donors.n_rows))

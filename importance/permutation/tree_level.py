@@ -85,17 +85,6 @@ class PermutationResult(NamedTuple):
             Influence.empty(fitted.units, n_groups) if options.has_influence else None,
         )  # fmt: skip
 
-    def add_batch(
-        self, trees: np.ndarray, results: list[TreeResult], n_times: np.ndarray,
-        influence: Influence | None,
-    ) -> None:  # fmt: skip
-        """Add the results of some trees, see `_evaluate_batch`."""
-        self.n_times[:] += n_times
-        if self.influence is not None and influence is not None:
-            self.influence.merge(influence)
-        for t, result in zip(trees, results, strict=True):
-            self.add(t, result)
-
     def add(self, t: int, result: TreeResult) -> None:
         """Add the result of tree t."""
         groups = result.groups
@@ -169,10 +158,14 @@ def evaluate_trees(
                 (_evaluate_batch, *given, batch, total.influence, known_here) for batch in some
             )
             with results_of(tasks, options.n_jobs) as answers:
-                for batch, answer in zip(some, answers, strict=True):
-                    total.add_batch(batch, *answer)
-                    for _ in batch if known_here is None else ():
-                        watch.step()
+                for batch, (results, n_times, influence) in zip(some, answers, strict=True):
+                    total.n_times[:] += n_times
+                    if total.influence is not None:
+                        total.influence.merge(influence)
+                    for t, result in zip(batch, results, strict=True):
+                        total.add(t, result)
+                        if known_here is None:
+                            watch.step()
     if np.isnan(total.per_tree).all():
         raise ValueError(NO_ROW)
     return total
@@ -202,8 +195,6 @@ def _evaluate_tree(fitted, make_loss, group_of, options, t, judges, influence):
         sums, of_rows = expected_increase(prepared, loss, is_by_row or fitted.is_weighted)
         of_rows, sums = factor * of_rows, factor * sums
         increase = _mean(of_rows, weight) if fitted.is_weighted else sums / max(1, len(rows))
-        if not is_by_row:
-            return TreeResult(groups, has_weight, share, increase, variance)
     else:
         groups, of_rows, variance = shuffled_increase(
             tree, fitted.X, rows, group_of, make_loss, codes, weight, options.shuffles(t),
