@@ -44,15 +44,6 @@ class CoveredTrees(NamedTuple):
     depth: np.ndarray  # (n_trees,) int64: splits on the longest path
     distinct: np.ndarray  # (n_trees,) int64: largest number of distinct features on a path
 
-    @property
-    def n_trees(self) -> int:
-        return len(self.depth)
-
-    @property
-    def base_values(self) -> np.ndarray:
-        """Mean of each tree's leaves by cover, (n_trees, n_outputs)."""
-        return self.mean[self.start[:-1]]
-
 
 @inline_kernel
 def tree_at(trees, t):

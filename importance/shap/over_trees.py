@@ -82,8 +82,7 @@ def sum_over_trees(
     watch : callable
         `watch(n_steps)` returns the reporter.
     """
-    references = X[:0].T if background is None else background.T
-    references = np.ascontiguousarray(references, dtype=np.float64)
+    references = None if background is None else np.ascontiguousarray(background.T)
     n_outputs = trees.mean.shape[1]
     sums = Sums.create((*X.shape, n_outputs), interactions)
     n_threads = effective_n_threads(n_jobs)
@@ -140,10 +139,10 @@ def _blocks(n_rows: int, n_threads: int) -> Iterator[np.ndarray]:
 
 def _batches(trees: CoveredTrees, n_walks: int) -> Iterator[np.ndarray]:
     """First tree and end of batches of trees, each of which is walked about `n_walks` times."""
-    first = 0
-    for end in range(1, trees.n_trees + 1):
+    first, n_trees = 0, len(trees.depth)
+    for end in range(1, n_trees + 1):
         is_full = trees.start[end] - trees.start[first] >= _BATCH_NODES / n_walks
-        if is_full or end == trees.n_trees:
+        if is_full or end == n_trees:
             yield np.array([first, end])
             first = end
 

@@ -81,8 +81,7 @@ def plot_dependence(
     """
     j = _position(found, feature)
     table = found.table()
-    if ax is None:
-        ax = base.new_axes((6, 4))
+    ax = base.new_axes((6, 4)) if ax is None else ax
     shades: dict[str, Any] = {"color": base.COLOR}
     if color_by is not None:
         other = _position(found, color_by)
@@ -148,9 +147,8 @@ def plot_waterfall(
     start = float(base_value if at is None else base_value[at])
     shown = leading(np.abs(values), max_features)
     others = np.setdiff1d(np.arange(len(values)), shown)
-    named = zip(base.short_names(found.feature_names), found.table()[row], strict=True)
-    names = [f"{name} = {_short(value)}" for name, value in named]
-    names = [names[j] for j in shown]
+    named, data = base.short_names(found.feature_names), found.table()[row]
+    names = [f"{named[j]} = {_short(data[j])}" for j in shown]
     steps = values[shown]
     if len(others):
         names = [f"{len(others)} other features", *names]

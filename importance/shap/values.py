@@ -125,7 +125,7 @@ def explain(
     trees = cover_trees(found, slice(1, 2) if n_values == 2 else slice(None), n_jobs)
     watch = partial(ProgressReporter, unit="part", verbose=verbose, callback=callback)
     sums = sum_over_trees(trees, table, references, takes, interactions, n_jobs, watch)
-    base = trees.base_values
+    base = trees.mean[trees.start[:-1]]  # of the roots
     if references is not None:
         base = np.zeros_like(base)
         add_reference_values(trees, np.ascontiguousarray(references.T), base)
@@ -184,28 +184,20 @@ def _result(model, X, sums: Sums, base, takes, n_values) -> ShapValues:
             base = takes.T.astype(np.float64) @ base / n_trees[:, np.newaxis]
         else:
             base = base.mean(axis=0)
+    error = np.where(each > 1, np.sqrt(variance), np.nan)
+    classes = model.classes_ if fitted_forest.is_classification(model) else None
+
+    def of_all(first, second):
+        """The last axis as users see it: of two classes only the second was explained."""
+        if classes is None:
+            return second[..., 0]
+        return np.concatenate((first, second), axis=-1) if n_values == 2 else second
+
     if pairs is not None:
         diagonal = np.arange(pairs.shape[1])
         pairs[:, diagonal, diagonal] = values - pairs.sum(axis=2)
-    error = np.where(each > 1, np.sqrt(variance), np.nan)
-    classes = model.classes_ if fitted_forest.is_classification(model) else None
-    if n_values == 2:
-        base = np.concatenate((1.0 - base, base), axis=-1)
-    values, pairs = (_of_all(of, n_values, classes, -1.0) for of in (values, pairs))
-    base, error = _of_all(base, n_values, classes), _of_all(error, n_values, classes)
-    names = fitted_forest.names_of(model)
-    return ShapValues(values, base, error, names, classes, n_trees, X, pairs, is_out_of_bag)
-
-
-def _of_all(found, n_values, classes, sign=1.0):
-    """The last axis as users see it: dropped in regression, with both classes if there are two.
-
-    Of two classes only the second was explained; the first gets its values times `sign`.
-    """
-    if found is None:
-        return None
-    if classes is None:
-        return found[..., 0]
-    if n_values == 2 and found.shape[-1] == 1:
-        return np.concatenate((sign * found, found), axis=-1)
-    return found
+        pairs = of_all(-pairs, pairs)
+    return ShapValues(
+        of_all(-values, values), of_all(1.0 - base, base), of_all(error, error),
+        fitted_forest.names_of(model), classes, n_trees, X, pairs, is_out_of_bag,
+    )  # fmt: skip
