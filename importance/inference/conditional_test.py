@@ -101,7 +101,7 @@ def conditional_test(
     refuse_refits(forest, "conditional_test")
     fitted = check_forest(forest, X, y, out_of_bag=False)
     warn_of_repeated_rows(fitted)
-    name = choose_loss(loss, forest)[0]
+    name, make_loss = choose_loss(loss, forest)
     folds = _draw_folds(fitted, cv, random_state)
     if method == "drop":
         without = drop_column(
@@ -111,7 +111,7 @@ def conditional_test(
     else:
         _refuse_what_cannot_be_resampled(fitted)
         per_row = _resample(
-            fitted, choose_design(forest, X, y, folds), n_draws, name, random_state,
+            fitted, choose_design(forest, X, y, folds), n_draws, make_loss, random_state,
             (n_jobs, verbose, callback),
         )  # fmt: skip
         bias = BIAS
@@ -171,9 +171,8 @@ class _Fold(NamedTuple):
     is_used: np.ndarray  # (n_features,) bool: whether any tree splits on it
 
 
-def _resample(fitted, design, n_draws, loss, random_state, progress):
+def _resample(fitted, design, n_draws, make_loss, random_state, progress):
     """Increase of each row's loss with a column drawn anew, (n_samples, n_features)."""
-    make_loss = choose_loss(loss, fitted.forest)[1]
     n_features = fitted.X.shape[1]
     is_categorical = getattr(fitted.forest, "is_categorical_", np.zeros(n_features, bool))
     refits = design.refits(np.array(fitted.seeds), False)

@@ -128,7 +128,7 @@ def permutation_test(
     found = refits.measure(forest, X, y)
 
     def permute(stream):
-        order, weight = stream.permutation(refits.n_samples), refits.weight
+        order, weight = stream.permutation(len(refits.y)), refits.weight
         # Weights may depend on y, as class weights do: the null forests must keep that relation.
         return {"y": refits.y[order], "weight": None if weight is None else weight[order]}
 

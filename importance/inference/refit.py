@@ -1,6 +1,5 @@
 """Refits of a forest: on some of the rows, with other columns, or with another target."""
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,11 +64,6 @@ class Refits:
         measures = (measure, measure) if measure else (oob_permutation, values_out_of_bag)
         return cls(_unfitted(forest), X, y, _weight_of_fit(forest, y), *measures)
 
-    @property
-    def n_samples(self) -> int:
-        """Number of rows of the training table."""
-        return len(self.y)
-
     def take(self, rows: np.ndarray) -> Any:
         """Rows of X, in the type of X."""
         return _safe_indexing(self.X, rows)
@@ -94,7 +88,7 @@ class Refits:
                 )
             weight = None if weight is None else weight[rows]
             if isinstance(model.max_samples, int | np.integer):
-                model.max_samples = max(1, round(model.max_samples * len(rows) / self.n_samples))
+                model.max_samples = max(1, round(model.max_samples * len(rows) / len(self.y)))
         return model.fit(X, y, sample_weight=weight), X, y
 
     def measure_each(
@@ -118,7 +112,6 @@ class Refits:
 def _refusing_others(measure):
     """Wrap a measure so that results other than Importances are refused."""
 
-    @functools.wraps(measure)
     def measured(*given):
         found = measure(*given)
         if not isinstance(found, Importances):

@@ -75,7 +75,7 @@ def over_data(
             f"subsample={subsample!r} must be a share of the rows between 0 and 1, such as 0.5."
         )
     refits = Refits.of(forest, X, y, measure)
-    n = refits.n_samples
+    n = len(refits.y)
     b = round(subsample * n)
     if not 2 <= b < n:
         raise ValueError(
