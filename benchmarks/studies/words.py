@@ -114,7 +114,7 @@ def ask(name, number, i, kinds):
     forest = kind(TREES, random_state=i, n_jobs=1).fit(X, y)
     others = () if kinds == [ON_SHAP] else MEASURES
     comparison = compare(forest, X, y, measures=(*others, *SHAP))
-    said = {kind: [s.features for s in SENTENCES[kind](comparison)] for kind in kinds}
+    said = {kind: [s.features for s in SENTENCES[kind][0](comparison)] for kind in kinds}
     order = said.get("order left to chance")
     return Asked(
         said, {measure: found.values for measure, found in comparison.results.items()}, of_noise,

@@ -6,6 +6,7 @@ Powers of ten are only used below 1e-12 and from 1e15 on, where doubles have har
 from math import floor, log10
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _MOST_DECIMALS = 12
 _LARGEST = 1e15
@@ -37,9 +38,14 @@ def estimates(values: np.ndarray, errors: np.ndarray) -> list[str]:
     return [estimate(value, error) for value, error in pairs]
 
 
-def past_rounding(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Numbers in the unit of `values`, with those set to 0 that may be rounding errors."""
-    least = _ROUNDING * np.abs(values).max(initial=0.0)
+def past_rounding(
+    numbers: ArrayLike, values: np.ndarray, rounding: float = _ROUNDING
+) -> np.ndarray:
+    """Numbers in the unit of `values`, with those set to 0 that may be rounding errors.
+
+    These are at most a share `rounding` of the largest of the values.
+    """
+    least = rounding * np.abs(values).max(initial=0.0)
     return np.where(np.abs(numbers) <= least, 0.0, numbers)
 
 

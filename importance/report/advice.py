@@ -12,11 +12,12 @@ import numpy as np
 
 from cart.estimators.target import doubt_on_small_target
 from importance.core.fitted_forest import FittedForest
-from importance.core.numbers import estimate, significant
+from importance.core.numbers import estimate, past_rounding, significant
 from importance.core.ordering import descending, ranks_of
 from importance.core.result import OVER_TREES, known_trees
 from importance.shap import falls_out_of_bag, rows_to_explain
 
+SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
 REACH = 2.0  # standard errors around a value
 LEADERS = 10  # features, by rank, that sentences consider
 NOTABLE = 0.5  # times the mean importance: from there on a feature seems to count
@@ -29,6 +30,7 @@ FAR = 4.0  # standard errors below 0: farther than noise reaches in many columns
 CLOSE = 0.5  # standard errors between two features whose order other trees may reverse
 _MOST = 3  # sentences of one kind
 MOST_NAMED = 5  # features that a sentence names
+ROUNDING = 1e-9  # of the largest value: sentences call less than that 0
 MANY_VALUES = 30  # distinct values from which on MDI is known to favour a feature
 
 
@@ -42,8 +44,9 @@ class Sentence(NamedTuple):
 def advise(comparison: Any) -> list[Sentence]:
     """All sentences about a comparison."""
     found: list[Sentence] = []
-    for say in SENTENCES.values():
-        found += islice(say(comparison), _MOST)
+    for say, compared in SENTENCES.values():
+        if compared <= comparison.results.keys():
+            found += islice(say(comparison), _MOST)
     return found
 
 
@@ -57,10 +60,7 @@ def doubts_on_small_targets(fitted: FittedForest) -> Iterator[str]:
 
 def on_optimism(comparison: Any) -> Iterator[Sentence]:
     """MDI gives a feature a share that out-of-bag rows do not confirm."""
-    results = comparison.results
-    if not {"mdi", "unbiased_mdi"} <= results.keys():
-        return
-    biased, unbiased = results["mdi"], results["unbiased_mdi"]
+    biased, unbiased = (comparison.results[name] for name in ("mdi", "unbiased_mdi"))
     ranks = ranks_of(biased.values)
     of_whole, judged = _shares(biased.values), _shares(unbiased.values)
     if not judged.any():
@@ -83,10 +83,7 @@ def on_optimism(comparison: Any) -> Iterator[Sentence]:
 
 def on_shap(comparison: Any) -> Iterator[Sentence]:
     """A feature's |SHAP| falls when only trees explain a row that have not seen it."""
-    results = comparison.results
-    if not {"mean_absolute_shap", "mean_absolute_shap_oob"} <= results.keys():
-        return
-    inside, outside = results["mean_absolute_shap"], results["mean_absolute_shap_oob"]
+    inside, outside = (comparison.results[name] for name in SHAP)
     units = comparison.units
     units = None if units is None else units[rows_to_explain(len(units))]
     is_notable = _shares(inside.values) >= NOTABLE / len(inside.values)
@@ -151,9 +148,7 @@ def on_unknown_loss(comparison: Any) -> Iterator[Sentence]:
 
 def on_order(comparison: Any) -> Iterator[Sentence]:
     """The order of leading features depends on the chance of the trees."""
-    result = comparison.results.get("oob_permutation")
-    if result is None or result.per_tree is None:
-        return
+    result = comparison.results["oob_permutation"]
     per_tree = known_trees(result.per_tree)
     order = descending(result.values)[:5]
     for a, b in pairwise(order):
@@ -170,9 +165,7 @@ def on_order(comparison: Any) -> Iterator[Sentence]:
 
 def on_noise(comparison: Any) -> Iterator[Sentence]:
     """Features that cannot be told from noise; a noise feature is hardly ever left out."""
-    result = comparison.results.get("oob_permutation")
-    if result is None or result.uncertainty == OVER_TREES:
-        return
+    result = comparison.results["oob_permutation"]
     is_noise = np.abs(result.values) <= REACH * result.standard_error
     n = np.count_nonzero(is_noise)
     if n:
@@ -186,9 +179,7 @@ def on_noise(comparison: Any) -> Iterator[Sentence]:
 
 def on_misleading(comparison: Any) -> Iterator[Sentence]:
     """What trees learn from a feature makes them worse on out-of-bag rows."""
-    result = comparison.results.get("oob_permutation")
-    if result is None or result.uncertainty == OVER_TREES:
-        return
+    result = comparison.results["oob_permutation"]
     misleading = np.flatnonzero(result.values < -FAR * result.standard_error)
     if len(misleading):
         first = misleading[result.values[misleading].argmin()]
@@ -201,15 +192,16 @@ def on_misleading(comparison: Any) -> Iterator[Sentence]:
         )
 
 
+# The functions by kind, each with the measures that it compares.
 SENTENCES = {
-    "MDI is not confirmed": on_optimism,
-    "SHAP falls out of bag": on_shap,
-    "share their importance": on_shared_importance,
-    "can replace it": on_replaceable,
-    "cannot be told from 0": on_unknown_loss,
-    "order left to chance": on_order,
-    "cannot be told from noise": on_noise,
-    "misleads them out of bag": on_misleading,
+    "MDI is not confirmed": (on_optimism, {"mdi", "unbiased_mdi"}),
+    "SHAP falls out of bag": (on_shap, {*SHAP}),
+    "share their importance": (on_shared_importance, {"oob_permutation"}),
+    "can replace it": (on_replaceable, {"oob_permutation", "drop_column"}),
+    "cannot be told from 0": (on_unknown_loss, {"oob_permutation", "drop_column"}),
+    "order left to chance": (on_order, {"oob_permutation"}),
+    "cannot be told from noise": (on_noise, {"oob_permutation"}),
+    "misleads them out of bag": (on_misleading, {"oob_permutation"}),
 }
 
 
@@ -219,10 +211,7 @@ def _used_and_hardly_missed(comparison, is_bounded):
     Yields those with a small bound on the loss or, if not `is_bounded`, the others: their position,
     the start of a sentence, the drop-column result, and the upper bound.
     """
-    results = comparison.results
-    if not {"oob_permutation", "drop_column"} <= results.keys():
-        return
-    used, missed = results["oob_permutation"], results["drop_column"]
+    used, missed = (comparison.results[name] for name in ("oob_permutation", "drop_column"))
     ranks = ranks_of(used.values)
     reach = REACH * missed.standard_error
     most = missed.values + reach
@@ -285,13 +274,10 @@ def _value(result, j, over=None):
 
 def _pair(result, value, error):
     """A value with its uncertainty; numbers that are only rounding errors become 0."""
-    least = 1e-9 * np.abs(result.values).max()
-    return estimate(*(0.0 if abs(number) <= least else number for number in (value, error)))
+    return estimate(*past_rounding([value, error], result.values, ROUNDING))
 
 
 def _short(result, j, value=None):
     """A value in the unit of the result, with two digits; a mere rounding error becomes 0."""
     value = result.values[j] if value is None else value
-    if abs(value) <= 1e-9 * np.abs(result.values).max():
-        return "0"
-    return significant(value, 2)
+    return significant(float(past_rounding(value, result.values, ROUNDING)), 2)

@@ -23,11 +23,10 @@ from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
 from importance.impurity.mdi import mdi
 from importance.permutation.oob import oob_permutation
-from importance.report.advice import MOST_NAMED, advise, doubts_on_small_targets
+from importance.report.advice import MOST_NAMED, SHAP, advise, doubts_on_small_targets
 from importance.report.find_groups import clusters_of, rank_correlation, require_threshold
 from importance.shap import mean_absolute_shap, trees_to_explain
 
-SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
 JOINTLY = "jointly"  # permutation of correlated features together
 MOST_CORRELATED = 10_000  # features whose correlations are computed: with missing values in 7 GB
 
@@ -308,9 +307,8 @@ def compare(
             jointly = known["oob_permutation"](groups=found, **how)
     elif "oob_permutation" in results:
         left_out.setdefault(JOINTLY, reason)
-    n_distinct = _count_distinct(fitted.X)
     comparison = Comparison(
-        results, seconds, groups, jointly, correlation, n_distinct, [], left_out,
+        results, seconds, groups, jointly, correlation, _count_distinct(fitted.X), [], left_out,
         units=getattr(fitted.plan, "groups", None),
     )  # fmt: skip
     said = advise(comparison)
@@ -415,7 +413,5 @@ def _why_no_correlations(X):
 
 def _count_distinct(X):
     """Number of distinct values of every column; missing values count as one."""
-    if not issparse(X):
-        return np.array([len(np.unique(column)) for column in X.T])
-    stored = np.split(X.tocsc().data, X.tocsc().indptr[1:-1])
-    return np.array([len(np.unique(x)) + (len(x) < X.shape[0]) for x in stored])
+    columns = np.split(X.tocsc().data, X.tocsc().indptr[1:-1]) if issparse(X) else X.T
+    return np.array([len(np.unique(x)) + (len(x) < X.shape[0]) for x in columns])
