@@ -19,9 +19,7 @@ def warn_of_rare_classes(fitted: FittedForest, n_times: np.ndarray | None = None
     if fitted.n_classes < 2 or (n_times is None and fitted.bootstrap.is_uniform):
         return
     if n_times is None:
-        n_times = np.zeros(len(fitted.codes), np.int64)
-        for t in range(len(fitted.trees)):
-            n_times += fitted.counts(t) == 0
+        n_times = sum(fitted.counts(t) == 0 for t in range(len(fitted.trees)))
     codes = fitted.codes.astype(np.int64)
     size = np.bincount(codes, minlength=fitted.n_classes)
     times = np.bincount(codes, n_times, minlength=fitted.n_classes)

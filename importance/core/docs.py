@@ -12,7 +12,6 @@ X : array-like or sparse matrix of shape (n_samples, n_features)
     The table the forest was fitted on.
 y : array-like of shape (n_samples,)"""
 
-
 _N_JOBS = """\
 n_jobs : int, default=None
     Threads; the result does not depend on it."""

@@ -9,7 +9,7 @@ import numpy as np
 from cart.primitives.progress import watched
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
-from importance.core.given import require_count
+from importance.core.ordering import leading
 from importance.core.plots import as_written, draw_matrix, room_of, short_names
 from importance.impurity.stand_ins import with_surrogates
 
@@ -74,8 +74,7 @@ class Masking:
         -------
         matplotlib.axes.Axes
         """
-        require_count("max_features", max_features)
-        shown = np.argsort(-self.improvement, kind="stable")[:max_features]
+        shown = leading(self.improvement, max_features)[::-1]
         names = short_names(self.feature_names[shown])
         side = 1.2 + room_of(names) + 0.28 * len(shown)
         drawn = np.ma.masked_invalid(self.values[np.ix_(shown, shown)])
