@@ -268,8 +268,7 @@ def _over(result):
 
 
 def _value(result, j, over=None):
-    error = result.standard_error[j] if over is None else result.errors[over][j]
-    return f"{_pair(result, result.values[j], error)} {over or _over(result)}"
+    return f"{_pair(result, result.values[j], result.error(over)[j])} {over or _over(result)}"
 
 
 def _pair(result, value, error):

@@ -347,12 +347,11 @@ def _choose(all_names, measures, without):
     """The names of the measures that are asked for, and of those to leave out."""
     chosen = all_names if measures is None else _listed("measures", measures)
     without = _listed("without", without)
-    for what, names in (("measures", chosen), ("without", without)):
-        unknown = sorted({*names} - {*all_names, JOINTLY})
-        if unknown:
-            known = [*all_names, *([JOINTLY] if what == "without" else [])]
+    named = ("measures", chosen, all_names), ("without", without, [*all_names, JOINTLY])
+    for what, names, known in named:
+        if unknown := sorted({*names} - {*known}):
             raise ValueError(f"{what}={unknown} are not known; choose from {known}.")
-    if not {*chosen} - {*without, JOINTLY}:
+    if not {*chosen} - {*without}:
         raise ValueError(f"without={without!r} leaves no measure; choose from {all_names}.")
     return chosen, without
 

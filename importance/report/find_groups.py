@@ -68,8 +68,6 @@ def correlation_groups(
     X = as_columns(X)
     labels = _labels(X)
     numbers, positions = _numbers(X)
-    if len(positions) == 0:
-        return {}
     clusters = clusters_of(rank_correlation(numbers), threshold, method)
     found = [[labels[j] for j in positions[members]] for members in clusters]
     return {not_taken(_list_names(group), labels): group for group in found}

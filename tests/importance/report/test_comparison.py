@@ -257,6 +257,8 @@ def test_what_is_left_out_is_said_and_why():
         compare(forest, X, y, without=["drop"])
     with pytest.raises(ValueError, match=r"measures=\['drop'\] are not known; choose from \['mdi'"):
         compare(forest, X, y, measures=["drop"])
+    with pytest.raises(ValueError, match=r"measures=\['jointly'\] are not known"):  # by itself
+        compare(forest, X, y, measures=["mdi", "jointly"])
     for strange in (3, [3], [["mdi"]]):
         with pytest.raises(TypeError, match=r"measures=.* must be names of measures"):
             compare(forest, X, y, measures=strange)
