@@ -57,12 +57,6 @@ class Training(NamedTuple):
     row_weight: np.ndarray | None  # (n_samples,) float64: of the fit
 
     @classmethod
-    def of(cls, fitted: FittedForest, seeds: np.ndarray, table: Any) -> "Training":
-        """The whole table, encoded as `table`, with draws that follow from the seeds."""
-        weight = row_weight_of(fitted.forest)
-        return cls(table, fitted.codes, fitted.plan.of_trees(seeds), weight)
-
-    @classmethod
     def of_rows(cls, fitted: FittedForest, seeds: np.ndarray, rows: np.ndarray) -> "Training":
         """Some rows of the table, with draws as the forest would make them from these rows."""
         forest, weight, codes = fitted.forest, row_weight_of(fitted.forest), fitted.codes[rows]
@@ -72,8 +66,7 @@ class Training(NamedTuple):
         known = getattr(forest, "_bootstrap", None)
         groups, given = getattr(known, "groups", None), getattr(known, "given", None)
         ours = {"replace": True, "stratify": False, "bootstrap_draw": "sequence"}
-        params = {**ours, **forest.get_params()}
-        params["n_estimators"] = len(seeds)
+        params = {**ours, **forest.get_params(), "n_estimators": len(seeds)}
         bootstrap = plan_bootstrap(
             SimpleNamespace(**params), codes[:, np.newaxis],
             weight if forest.bootstrap else None,
@@ -274,8 +267,7 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
         X_test, y_test = on
         rows = check_evaluation_rows(forest, X_test, y_test, sample_weight)
         require_held_out(forest, *rows, fitted)
-        evaluation = FittedForest(forest, *rows)
-        return _on_the_whole_table("held-out", fitted, evaluation)
+        return _on_the_whole_table("held-out", fitted, FittedForest(forest, *rows))
     return _fold_by_fold(check_forest(forest, X, y, sample_weight, out_of_bag=False), on)
 
 
@@ -285,9 +277,9 @@ def _on_the_whole_table(where, fitted, evaluation):
     rows = None if evaluation is fitted else every
 
     def refits(seeds, is_first):
-        training = Training.of(fitted, seeds, table)
+        draws, weight = fitted.plan.of_trees(seeds), row_weight_of(fitted.forest)
         trees = fitted.trees if is_first else None
-        yield Refit(training, evaluation, rows, trees), every
+        yield Refit(Training(table, fitted.codes, draws, weight), evaluation, rows, trees), every
 
     return Design(where, fitted, evaluation, 1, True, refits)
 
