@@ -15,6 +15,8 @@ from cart.estimators.class_costs import cheapest, true_shares
 from cart.jit.decorators import dispatch
 from importance.core.fitted_forest import is_classification
 
+INFINITE = "The loss is infinite: y is too large to be squared; divide y by a constant."
+
 
 class Loss(Protocol):
     """Loss of a row in a leaf, or of arrays of rows in their leaves."""
@@ -106,9 +108,7 @@ def squared_error(values: np.ndarray, codes: np.ndarray) -> SquaredLoss:
     """(mean - target)^2. Raises ValueError if the sum of such squares may overflow."""
     largest = max(np.abs(values).max(), np.abs(codes).max(initial=0.0))
     if largest > np.sqrt(np.finfo(np.float64).max / (4 * max(len(codes), 1))):
-        raise ValueError(
-            "The loss is infinite: y is too large to be squared; divide y by a constant."
-        )
+        raise ValueError(INFINITE)
     return SquaredLoss(np.ascontiguousarray(values[:, 0]), codes)
 
 

@@ -264,7 +264,6 @@ def importances_over_trees(
     measure: str, per_tree: np.ndarray, feature_names: np.ndarray, **words: Any
 ) -> Importances:
     """The result of a measure with values of single trees, per_tree (n_trees, n_features)."""
-    mean, error = mean_and_error(per_tree)
     return Importances(
-        measure, mean, error, per_tree, feature_names, uncertainty=OVER_TREES, **words
+        measure, *mean_and_error(per_tree), per_tree, feature_names, uncertainty=OVER_TREES, **words
     )

@@ -60,12 +60,10 @@ class Pending(NamedTuple):
     def create(cls, prepared: PreparedTree, n_rows: int) -> "Pending":
         capacity = int(prepared.n_samples[0]).bit_length() + 2
         n_segments = min(prepared.n_levels, n_rows) + 1
-        return cls(
-            np.empty(capacity, np.int64), np.empty(capacity, np.int64),
-            np.empty(capacity, np.int64), np.empty(capacity, np.int64),
-            np.empty((capacity, 4), np.int64),
-            np.empty((capacity, n_segments, 3), np.int64),
-        )  # fmt: skip
+        node, sibling, depth, n = np.empty((4, capacity), np.int64)
+        donors = np.empty((capacity, 4), np.int64)
+        segments = np.empty((capacity, n_segments, 3), np.int64)
+        return cls(node, sibling, depth, n, donors, segments)
 
 
 class Walk(NamedTuple):

@@ -10,7 +10,7 @@ from cart.primitives.threads import effective_n_threads
 from forest.growing.workers import each_step, results_of, shares_memory
 from importance.core.fitted_forest import NO_ROW, FittedForest
 from importance.core.groups import Groups
-from importance.core.losses import MakeLoss
+from importance.core.losses import INFINITE, MakeLoss
 from importance.core.result import known_trees
 from importance.permutation.drawn_rows import DrawnRows, judges_of
 from importance.permutation.expectation import expected_increase
@@ -95,9 +95,7 @@ class PermutationResult(NamedTuple):
         if not result.has_weight:
             return
         if not np.isfinite(result.increase).all():
-            raise ValueError(
-                "The loss is infinite: y is too large to be squared; divide y by a constant."
-            )
+            raise ValueError(INFINITE)
         self.per_tree[t] = 0.0
         self.per_tree[t, groups] = result.increase
         self.variance[groups] += result.variance
