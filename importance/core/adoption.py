@@ -209,20 +209,14 @@ class BaggedTrees(BaseEstimator):
                 "categorical_features."
             )
         self.precision = precision_of(base).name
-        self.voting = getattr(bagging, "voting", "soft")
-        self.missing = getattr(base, "missing", "learned")
-        self.surrogate_style = getattr(base, "surrogate_style", "all")
-        self.criterion = getattr(base, "criterion", None)
-        self.monotonic_cst = getattr(base, "monotonic_cst", None)
         costs = ("class_weight", "priors", "loss")
         self._weighed_by = [name for name in costs if getattr(base, name, None) is not None]
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(bagging, name):
-                setattr(self, name, getattr(bagging, name))
-        each = zip(bagging.estimators_, bagging.estimators_features_, strict=False)
-        self.estimators_ = [
-            _on_columns(tree, columns, self.n_features_in_) for tree, columns in each
-        ]
+        own = ("voting", "n_features_in_", "feature_names_in_", "classes_")
+        of_trees = ("missing", "surrogate_style", "criterion", "monotonic_cst")
+        for given, names in ((bagging, own), (base, of_trees)):
+            self.__dict__.update({k: getattr(given, k) for k in names if hasattr(given, k)})
+        pairs = zip(bagging.estimators_, bagging.estimators_features_, strict=False)
+        self.estimators_ = [_on_columns(*pair, self.n_features_in_) for pair in pairs]
         drawn = bagging.estimators_samples_[: len(self.estimators_)]
         draws = getattr(bagging, "_draws", None)  # only ours; it has no `_n_samples`
         self._n_samples = bagging._n_samples if draws is None else draws[0][0].n_samples
