@@ -118,10 +118,8 @@ def drop_column(
     values, per_tree = [], []
     per_row = _RowMeans(len(weight), len(columns))
     with ProgressReporter(n_forests * seeds.shape[1], "tree", verbose, callback) as watch:
-        for pair in range(n_refits):
-            rows, trees = _evaluate_pair(
-                design, seeds[pair], pair == 0, sets, make_loss, n_jobs, watch
-            )
+        for pair, own in enumerate(seeds):
+            rows, trees = _evaluate_pair(design, own, pair == 0, sets, make_loss, n_jobs, watch)
             if not weight[~np.isnan(rows[:, 0])].any():
                 raise ValueError("sample_weight is 0 in every judged row.")
             values.append(mean_and_error(rows, units, weight)[0])

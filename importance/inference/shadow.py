@@ -150,11 +150,9 @@ def shadow(
         forest, X, y, measure, n_rounds, random_state, n_jobs, verbose, callback
     )
     names = names_of(forest)
+    found = _mean_of(rounds, names, example)
     return Shadows(
-        _mean_of(rounds, names, example),
-        _mean_of(shadow_rounds, np.array([f"{name} (shadow)" for name in names], object), example),
-        rounds,
-        shadow_rounds,
+        found, _mean_of(shadow_rounds, names + " (shadow)", example), rounds, shadow_rounds
     )
 
 

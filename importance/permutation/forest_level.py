@@ -225,10 +225,10 @@ def evaluate_forest(
     row with a weight is out of bag.
     """
     total = np.zeros((len(fitted.codes), fitted.n_classes))
-    n_times = np.zeros(len(total), np.int64)
+    n_times, group_of = np.zeros(len(total), np.int64), groups.group_of
     for t, tree in enumerate(fitted.trees):
         rows = fitted.out_of_bag(t)
-        permuted = PermutedTree(tree, fitted.X, rows, groups.group_of)
+        permuted = PermutedTree(tree, fitted.X, rows, group_of)
         total[rows] += _ballots(tree, is_hard)[permuted.leaves()]
         n_times[rows] += 1
     known = np.flatnonzero(n_times)
@@ -244,9 +244,7 @@ def evaluate_forest(
     n_steps = len(blocks) * len(fitted.trees)
     with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
         given = donors, n_repeats, is_hard, total.shape, watch if shares_memory() else None
-        tasks = (
-            (_evaluate_block, fitted, judge, groups.group_of, block, *given) for block in blocks
-        )
+        tasks = ((_evaluate_block, fitted, judge, group_of, block, *given) for block in blocks)
         with results_of(tasks, n_jobs) as parts:
             return judge(total), np.concatenate(list(parts), axis=1), n_times
 

@@ -52,9 +52,8 @@ def advise(comparison: Any) -> list[Sentence]:
 
 def doubts_on_small_targets(fitted: FittedForest) -> Iterator[str]:
     """Warn of trees that do not split because the target varies too little to count as impure."""
-    if not fitted.is_classification and (
-        doubt := doubt_on_small_target(fitted.trees, fitted.codes)
-    ):
+    doubt = None if fitted.is_classification else doubt_on_small_target(fitted.trees, fitted.codes)
+    if doubt:
         yield f"{doubt} As it is, nothing is known about the features."
 
 
