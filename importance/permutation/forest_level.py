@@ -192,7 +192,6 @@ def score_by(
     if response == "probabilities" and classes is None:
         raise ValueError('Regression has no probabilities; set response="predictions".')
     truth = fitted.codes if classes is None else classes[fitted.codes.astype(np.int64)]
-
     costs = getattr(fitted.forest, "loss_", None)
 
     def evaluate(values, known):

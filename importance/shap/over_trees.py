@@ -26,18 +26,6 @@ class Sums(NamedTuple):
     squares: np.ndarray  # the same shape
     pairs: np.ndarray  # (n_samples, n_features, n_features, n_outputs) float64; empty: not asked
 
-    @classmethod
-    def create(cls, shape: tuple[int, int, int], has_pairs: bool) -> "Sums":
-        n_samples, n_features, n_outputs = shape
-        pairs = n_samples * has_pairs, n_features, n_features, n_outputs
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(pairs))
-
-    def fill(self, block: "Block") -> None:
-        """Copy the sums of a block to its rows."""
-        n = len(block.rows)
-        self.total[block.rows] = block.total[..., :n].transpose(2, 0, 1)
-        self.squares[block.rows] = block.squares[..., :n].transpose(2, 0, 1)
-
 
 class Block(NamedTuple):
     """Rows that are explained together, stored by column, and sums over their trees.
@@ -84,13 +72,13 @@ def sum_over_trees(
     """
     references = None if background is None else np.ascontiguousarray(background.T)
     n_outputs = trees.mean.shape[1]
-    sums = Sums.create((*X.shape, n_outputs), interactions)
+    shape = *X.shape, n_outputs
+    pairs = np.zeros((len(X) * interactions, X.shape[1], *shape[1:]))
+    sums = Sums(np.zeros(shape), np.zeros(shape), pairs)
     n_threads = effective_n_threads(n_jobs)
     blocks = list(_blocks(len(X), n_threads))
-    if background is None:
-        n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
-    else:
-        n_walks = max(1, len(background))
+    n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
+    n_walks *= 1 if background is None else max(1, len(background))
     rules, batches = Rules.create(trees.distinct), list(_batches(trees, n_walks))
     is_over = Event()
 
@@ -108,7 +96,8 @@ def sum_over_trees(
             else:
                 _add_interventional(trees, span, block, references, partings)
             reporter.step()
-        sums.fill(block)
+        for mine, found in ((sums.total, block.total), (sums.squares, block.squares)):
+            mine[rows] = found[..., : len(rows)].transpose(2, 0, 1)
 
     with watch(len(blocks) * len(batches)) as reporter:
         _for_each(explain, blocks, n_threads, is_over)
