@@ -249,10 +249,9 @@ def plot_ranks(
     ax.xaxis.tick_top()
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    n_all = len(names)
-    if len(shown) < n_all:
-        some = f"the first {min(max_features, n_all)} of {n_all} features by {next(iter(results))}"
-        n_more = len(shown) - min(max_features, n_all)
+    if len(shown) < len(names):
+        some = f"the first {max_features} of {len(names)} features by {next(iter(results))}"
+        n_more = len(shown) - max_features
         ax.set_xlabel(some + (f", and {n_more} that are named" if n_more else ""))
     return ax
 

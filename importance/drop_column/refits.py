@@ -11,7 +11,7 @@ A `Design` says what forests are grown on and how they are judged: out of bag, o
 fold by fold.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from numbers import Integral
@@ -116,11 +116,8 @@ class Refit:
         drawn = {}
 
         def weigh(some):
-            weights = []
-            for i in some:
-                weight, drawn[i] = self._draw(i)
-                weights.append(weight)
-            return weights
+            drawn.update({i: self._draw(i) for i in some})
+            return [drawn[i][0] for i in some]
 
         training, n_features = self.training, self.evaluation.X.shape[1]
         kept = np.delete(np.arange(n_features), columns)
@@ -133,7 +130,7 @@ class Refit:
             is_split = feature >= 0
             feature[is_split] = kept[feature[is_split]]
             tree.n_features = n_features
-            yield tree, drawn.pop(i)
+            yield tree, drawn.pop(i)[1]
 
     def _plan_without(self, columns):
         """The plan for growing trees on the other columns."""
@@ -160,7 +157,7 @@ class Refit:
         weight = in_bag_weight(training.bootstrap, i, training.codes, class_weight, factor)
         return weight, np.flatnonzero(weight == 0.0) if self.rows is None else self.rows
 
-    def leaf_values(self, trees: list, rows: list[np.ndarray]) -> Iterator[np.ndarray]:
+    def leaf_values(self, trees: Sequence, rows: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
         """Yield the values that trees give to their evaluation rows, (n_rows, n_values) each."""
         X = self.evaluation.X
         packed = pack(trees, X.dtype, every_column=True)
@@ -202,18 +199,15 @@ def _vote(refit, columns, batch, make_loss, watch):
     Returns the sums, (n_rows, n_values); how many trees vote on each row; and the loss of each tree
     alone, nan if it judges no row.
     """
-    trees, rows = [], []
     is_grown = len(columns) or refit.trees is None
-    for tree, mine in each_step(refit.grow_without(columns, batch), watch if is_grown else None):
-        trees.append(tree)
-        rows.append(mine)
+    each = each_step(refit.grow_without(columns, batch), watch if is_grown else None)
+    trees, rows = zip(*each, strict=True)
     evaluation = refit.evaluation
     is_hard = getattr(evaluation.forest, "voting", "soft") == "majority"
     n_rows = len(evaluation.codes)
     total, n_trees = np.zeros((n_rows, evaluation.n_classes)), np.zeros(n_rows)
     tree_loss = np.full(len(batch), np.nan)
-    all_values = refit.leaf_values(trees, rows) if trees else ()
-    for t, (mine, values) in enumerate(zip(rows, all_values, strict=True)):
+    for t, (mine, values) in enumerate(zip(rows, refit.leaf_values(trees, rows), strict=True)):
         total[mine] += ballots(values, is_hard)
         n_trees[mine] += 1
         weight = evaluation.weight[mine]
