@@ -240,11 +240,9 @@ def _of_batch(fitted, batch, groups, chosen, make_loss, find_donors, watch):
         prepared, values = prepare_tree(fitted.trees[t], fitted.X, rows)
         loss = make_loss(values, fitted.codes[rows])
         row_loss = row_losses(prepared, loss, len(rows))
-        is_used = np.zeros(fitted.X.shape[1], bool)
-        is_used[prepared.groups] = True
-        cuts = {}  # of this tree, by column
+        used, cuts = set(prepared.groups), {}  # of this tree; cuts by column
         for k, g in enumerate(chosen):
-            if is_used[groups[g].columns].any():
+            if not used.isdisjoint(groups[g].columns):
                 segments = find_donors(g, fitted.trees[t], rows, prepared, cuts)
                 n_rows[i, k] = len(rows)
                 n_movable[i, k] = len(segments.rows)
@@ -266,10 +264,8 @@ def _cut(levels, column, tree, rows, prepared):
     """Bins of a column, or None if it is neither discrete nor used by the tree."""
     if column in levels:
         return levels[column]._replace(number=levels[column].number[rows])
-    used_index = np.searchsorted(prepared.groups, column)
-    if used_index == len(prepared.groups) or prepared.groups[used_index] != column:
-        return None
-    return donors.cut_by_tree(tree, column, prepared.columns[used_index])
+    used = np.flatnonzero(prepared.groups == column)
+    return donors.cut_by_tree(tree, column, prepared.columns[used[0]]) if len(used) else None
 
 
 def _donors_among_neighbors(nearest, g, tree, rows, prepared, cuts):

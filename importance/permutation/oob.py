@@ -147,7 +147,7 @@ def oob_permutation(
     if definition is not None:
         return DEFINITIONS[definition].evaluate(fitted, columns, options)
     drawn = None if max_rows is None else DrawnRows.of(max_rows, fitted.seeds, random_state)
-    return _importances(forest, fitted, columns, options._replace(has_influence=True, drawn=drawn))
+    return _importances(fitted, columns, options._replace(has_influence=True, drawn=drawn))
 
 
 def values_out_of_bag(forest: Any, X: Any, y: Any) -> Importances:
@@ -155,13 +155,12 @@ def values_out_of_bag(forest: Any, X: Any, y: Any) -> Importances:
 
     The standard error is the one over trees, which takes less time.
     """
-    columns = parse_groups(None, names_of(forest))
-    return _importances(forest, check_forest(forest, X, y), columns, Options())
+    return _importances(check_forest(forest, X, y), parse_groups(None, names_of(forest)), Options())
 
 
-def _importances(forest, fitted, columns, options):
+def _importances(fitted, columns, options):
     """Increase of the trees' out-of-bag loss, with its error over data if `has_influence`."""
-    name, make_loss = choose_loss(options.loss, forest)
+    name, make_loss = choose_loss(options.loss, fitted.forest)
     result = evaluate_trees(fitted, make_loss, columns, options)
     warn_of_rare_classes(fitted, result.n_times)
     values, over_trees = mean_and_error(result.per_tree)
