@@ -53,7 +53,7 @@ class Block(NamedTuple):
 
 
 def sum_over_trees(
-    trees: CoveredTrees, X: np.ndarray, background: np.ndarray | None, takes: np.ndarray,
+    trees: CoveredTrees, X: np.ndarray, references: np.ndarray | None, takes: np.ndarray,
     interactions: bool, n_jobs: int | None, watch: Callable[[int], ProgressReporter],
 ) -> Sums:  # fmt: skip
     """SHAP values of every row, summed over trees; the result does not depend on `n_jobs`.
@@ -61,8 +61,9 @@ def sum_over_trees(
     Parameters
     ----------
     trees : CoveredTrees
-    X, background : ndarray of shape (n_samples, n_features), float64
-        Values are path-dependent if `background` is None.
+    X : ndarray of shape (n_samples, n_features), float64
+    references : ndarray of shape (n_features, n_references), float64, C order, or None
+        Reference rows by column; values are path-dependent if there are none.
     takes : ndarray of shape (n_trees, n_samples), bool
         Which trees explain a row; all do if it has no rows.
     interactions : bool
@@ -70,7 +71,6 @@ def sum_over_trees(
     watch : callable
         `watch(n_steps)` returns the reporter.
     """
-    references = None if background is None else np.ascontiguousarray(background.T)
     n_outputs = trees.mean.shape[1]
     shape = *X.shape, n_outputs
     pairs = np.zeros((len(X) * interactions, X.shape[1], *shape[1:]))
@@ -78,20 +78,20 @@ def sum_over_trees(
     n_threads = effective_n_threads(n_jobs)
     blocks = list(_blocks(len(X), n_threads))
     n_walks = 1 + 2 * int(trees.n_used.max()) * interactions
-    n_walks *= 1 if background is None else max(1, len(background))
+    n_walks *= 1 if references is None else references.shape[1]
     rules, batches = Rules.create(trees.distinct), list(_batches(trees, n_walks))
     is_over = Event()
 
     def explain(rows: np.ndarray) -> None:
         block = Block.create(X, rows, takes, n_outputs)
-        if background is None:
+        if references is None:
             levels = Levels.create(trees, rules, block.columns.shape[1])
         else:
             partings = Partings.create(trees, block.columns.shape[1])
         for span in batches:
             if is_over.is_set():
                 return
-            if background is None:
+            if references is None:
                 _add_path_dependent(trees, span, block, rules, levels, sums)
             else:
                 _add_interventional(trees, span, block, references, partings)

@@ -120,7 +120,7 @@ def explain(
     """
     found = trees_to_explain(model)
     table = _dense(model, X)
-    references = None if background is None else _dense(model, background)
+    references = None if background is None else np.ascontiguousarray(_dense(model, background).T)
     n_values = found[0].max_n_classes
     trees = cover_trees(found, slice(1, 2) if n_values == 2 else slice(None), n_jobs)
     watch = partial(ProgressReporter, unit="part", verbose=verbose, callback=callback)
@@ -128,8 +128,8 @@ def explain(
     base = trees.mean[trees.start[:-1]]  # of the roots
     if references is not None:
         base = np.zeros_like(base)
-        add_reference_values(trees, np.ascontiguousarray(references.T), base)
-        base /= len(references)
+        add_reference_values(trees, references, base)
+        base /= references.shape[1]
     return _result(model, X, sums, base, takes, n_values)
 
 
