@@ -63,8 +63,7 @@ class Training(NamedTuple):
         if weight is not None:
             weight = weight[rows]
             require_weight(weight)
-        known = getattr(forest, "_bootstrap", None)
-        groups, given = getattr(known, "groups", None), getattr(known, "given", None)
+        groups, given = (getattr(fitted.plan, name, None) for name in ("groups", "given"))
         ours = {"replace": True, "stratify": False, "bootstrap_draw": "sequence"}
         params = {**ours, **forest.get_params(), "n_estimators": len(seeds)}
         bootstrap = plan_bootstrap(
