@@ -108,8 +108,7 @@ def _rank_dense(X):
     ranks = np.zeros(X.shape)
     for out, x in zip(ranks.T, X.T, strict=True):
         is_known = ~np.isnan(x)
-        known = rankdata(x[is_known])
-        out[is_known] = known - known.mean() if len(known) else known
+        out[is_known] = rankdata(x[is_known]) - (1 + np.count_nonzero(is_known)) / 2
     return ranks, np.zeros(X.shape[1]), np.sqrt((ranks**2).sum(axis=0))
 
 

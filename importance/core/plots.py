@@ -312,11 +312,9 @@ def draw_matrix(
 
 def _places(ranks, most):
     """Where to draw ranks, (n_measures, n_shown): those beyond `most` are moved together."""
-    places = ranks.copy()
-    for mine in places:
-        beyond = np.flatnonzero(mine > most)
-        mine[beyond[np.argsort(mine[beyond])]] = most + 1 + np.arange(len(beyond))
-    return places
+    is_near = ranks <= most
+    order = ranks.argsort(axis=1).argsort(axis=1) - is_near.sum(axis=1, keepdims=True)
+    return np.where(is_near, ranks, most + 1 + order)
 
 
 def ink_of(ax: Any) -> str:

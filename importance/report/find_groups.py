@@ -176,17 +176,14 @@ def rank_correlation(X: np.ndarray) -> np.ndarray:
 
     ranks = rankdata(X, axis=0, nan_policy="omit")
     known = ~np.isnan(X)
+    ranks -= (1 + known.sum(axis=0)) / 2  # their mean
     if known.all():  # one table of all pairs suffices
-        ranks -= (len(X) + 1) / 2
         lengths = np.sqrt(np.square(ranks).sum(axis=0))
         ranks /= np.where(lengths > 0.0, lengths, 1.0)
         correlation = ranks.T @ ranks
         np.fill_diagonal(correlation, 1.0)
         return correlation
-    n_known = np.maximum(known.sum(axis=0), 1)
-    ranks = np.where(known, ranks, 0.0)
-    ranks = np.where(known, ranks - ranks.sum(axis=0) / n_known, 0.0)
-    known = known.astype(np.float64)
+    ranks, known = np.where(known, ranks, 0.0), known.astype(np.float64)
     # Entry (i, j) describes column i over the rows where both i and j are present.
     n = np.maximum(known.T @ known, 1.0)
     total, squares = ranks.T @ known, np.square(ranks).T @ known
