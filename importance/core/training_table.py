@@ -103,11 +103,8 @@ def _are_as_many(tree, leaves):
 def _are_medians(values, leaves, codes, weight, weights):
     """Whether at most half of each leaf's weight lies on either side of its value."""
     slack = SLACK * np.abs(codes).max()
-    for is_beyond in (codes < values - slack, codes > values + slack):
-        beyond = np.bincount(leaves, weight * is_beyond, len(weights))
-        if (beyond > weights * (0.5 + SLACK)).any():
-            return False
-    return True
+    sides, most = (codes < values - slack, codes > values + slack), weights * (0.5 + SLACK)
+    return all((np.bincount(leaves, weight * side, len(most)) <= most).all() for side in sides)
 
 
 def _equal(a, b, scale=None):

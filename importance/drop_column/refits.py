@@ -210,10 +210,9 @@ def _vote(refit, columns, batch, make_loss, watch):
         total[mine] += ballots(values, is_hard)
         n_trees[mine] += 1
         weight = evaluation.weight[mine]
-        weight_of_tree = weight.sum()
-        if weight_of_tree > 0.0:
+        if weight.any():
             loss = of_predictions(make_loss, values, evaluation.codes[mine])
-            tree_loss[t] = (weight * loss).sum() / weight_of_tree
+            tree_loss[t] = np.average(loss, weights=weight)
     return total, n_trees, tree_loss
 
 

@@ -124,9 +124,8 @@ def surrogate_importance(
         per_tree = np.full((len(trees), n_features), np.nan)
         judged = list(evaluate_trees(fitted, "ufi", n_jobs))
         with results_of(((_judge, fitted, *each) for each in judged), n_jobs) as found:
-            steps = watched(found, len(judged), "tree", verbose, callback)
-            for (t, _), part in zip(judged, steps, strict=True):
-                per_tree[t] = part
+            parts = list(watched(found, len(judged), "tree", verbose, callback))
+        per_tree[[t for t, _ in judged]] = parts
         impurity = "Gini impurity" if fitted.is_classification else "squared error"
         words["bias"] = BIAS_OOB.format(impurity=impurity)
         words["unit"] += ", judged out of bag"
