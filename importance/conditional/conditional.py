@@ -142,8 +142,7 @@ def conditional_permutation(
         parts, stream = _parts_of(sets), check_random_state(random_state)
         finders = _neighbors(fitted.X, sets, parts, is_categorical, n_neighbors, stream)
     given = fitted, columns, make_loss, n_jobs
-    n_steps = len(fitted.trees) * len(parts)
-    with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
+    with ProgressReporter(len(fitted.trees) * len(parts), "tree", verbose, callback) as watch:
         for chosen, find_donors in zip(parts, finders, strict=True):
             found[:, :, chosen] = _over_trees(*given, chosen, find_donors, watch)
     if np.isnan(increase).all():

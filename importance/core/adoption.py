@@ -220,8 +220,7 @@ class BaggedTrees(BaseEstimator):
         drawn = bagging.estimators_samples_[: len(self.estimators_)]
         draws = getattr(bagging, "_draws", None)  # only ours; it has no `_n_samples`
         self._n_samples = bagging._n_samples if draws is None else draws[0][0].n_samples
-        counts = [np.bincount(rows, minlength=self._n_samples) for rows in drawn]
-        given = np.array(counts, np.int32)
+        given = np.array([np.bincount(rows, minlength=self._n_samples) for rows in drawn], np.int32)
         self.bootstrap = bool((given == 0).any())  # whether any row is out of bag
         self._bootstrap = Bootstrap.plain(self._n_samples, None, given=given)
         self._allows_nan = get_tags(base).input_tags.allow_nan

@@ -141,8 +141,7 @@ def _draw_folds(fitted, cv, random_state):
     labels = fitted.codes.astype(np.int64) if fitted.is_classification else fitted.codes
     require_folds("cv", cv, labels, fitted.is_classification)
     kind = StratifiedKFold if fitted.is_classification else KFold
-    splitter = kind(cv, shuffle=True, random_state=random_state)
-    return list(splitter.split(labels, labels))
+    return list(kind(cv, shuffle=True, random_state=random_state).split(labels, labels))
 
 
 def _refuse_what_cannot_be_resampled(fitted):

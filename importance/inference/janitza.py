@@ -73,9 +73,8 @@ def janitza(
             f"A mirrored null needs at least {MIN_NON_POSITIVE} importances that are not positive, "
             f"but X has only {forest.n_features_in_} features. Use permutation_test."
         )
-    has_classes = is_classification(forest)
     seeds = seeds_of(random_state, 3)
-    one, other = _halve(refits.y, has_classes, np.random.RandomState(seeds[0]))
+    one, other = _halve(refits.y, is_classification(forest), np.random.RandomState(seeds[0]))
 
     def measure(task):
         seed, fitted, held_out = task

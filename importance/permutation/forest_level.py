@@ -240,8 +240,7 @@ def evaluate_forest(
     n_groups = len(groups)
     n_blocks = max(effective_n_threads(n_jobs), n_groups * n_repeats * total.size // _BLOCK_VALUES)
     blocks = np.array_split(np.arange(n_groups), min(n_groups, n_blocks))
-    n_steps = len(blocks) * len(fitted.trees)
-    with ProgressReporter(n_steps, "tree", verbose, callback) as watch:
+    with ProgressReporter(len(blocks) * len(fitted.trees), "tree", verbose, callback) as watch:
         given = donors, n_repeats, is_hard, total.shape, watch if shares_memory() else None
         tasks = ((_evaluate_block, fitted, judge, group_of, block, *given) for block in blocks)
         with results_of(tasks, n_jobs) as parts:

@@ -204,8 +204,7 @@ def _count(X, span, forest, kind):
     number, first, end = span
     X = values_of(X, number, kind)[0]
     trees = [tree.tree_ for tree in forest.estimators_]
-    n_nodes = [tree.node_count for tree in trees]
-    start = np.cumsum([0, *n_nodes])
+    start = np.cumsum([0, *(tree.node_count for tree in trees)])
     donors = Donors(
         np.zeros(len(trees), np.int64), np.zeros(start[-1], np.int64),
         np.zeros((len(trees), forest.n_features_in_, 2), np.int64),

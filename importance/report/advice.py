@@ -149,8 +149,7 @@ def on_order(comparison: Any) -> Iterator[Sentence]:
     """The order of leading features depends on the chance of the trees."""
     result = comparison.results["oob_permutation"]
     per_tree = known_trees(result.per_tree)
-    order = descending(result.values)[:5]
-    for a, b in pairwise(order):
+    for a, b in pairwise(descending(result.values)[:5]):
         difference = per_tree[:, a] - per_tree[:, b]
         error = difference.std() / np.sqrt(len(difference))
         if _is_above_zero(result)[b] and difference.mean() < CLOSE * error:
