@@ -37,9 +37,8 @@ class ConditionalSampler:
         self._is_number = ~np.delete(is_categorical, column)
         others, x = np.delete(X, column, axis=1), X[:, column].astype(np.float64)
         has_levels = is_categorical[column] or bool(find_levels(X, [column]))
-        has_gaps = bool(np.isnan(x).any())
         self._line = None
-        if not has_levels and not has_gaps and self._is_number.any():
+        if not has_levels and not np.isnan(x).any() and self._is_number.any():
             self._line = _fit_line(others[:, self._is_number], x)
         self._rest = x - self._on_line(others)
         self._forest = None

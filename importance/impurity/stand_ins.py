@@ -112,7 +112,6 @@ def surrogate_importance(
         )
     given, trees = with_surrogates(model)
     columns = parse_groups(groups, names_of(given))
-    n_features = given.n_features_in_
     words = {"unit": "weighted impurity decrease of a tree (rows x impurity), own and stood in for"}
     if on == "training":
         per_tree = np.array(
@@ -121,7 +120,7 @@ def surrogate_importance(
         words["bias"] = BIAS
     else:
         fitted = _check_rows(given, X, y, sample_weight)
-        per_tree = np.full((len(trees), n_features), np.nan)
+        per_tree = np.full((len(trees), given.n_features_in_), np.nan)
         judged = list(evaluate_trees(fitted, "ufi", n_jobs))
         with results_of(((_judge, fitted, *each) for each in judged), n_jobs) as found:
             parts = list(watched(found, len(judged), "tree", verbose, callback))

@@ -113,10 +113,9 @@ def oob_permutation(
      1,470 ± 330, x3 620 ± 230, x7 430 ± 160, x6 240 ± 150, ...>
     """
     _refuse_impossible(forest)
-    has_classes = is_classification(forest)
     name, make_loss = choose_loss(loss, forest)
     engine, X_parts, y_parts = open_parts(X, y, client, n_jobs, rows_at_once)
-    kind = Kind(precision_of(forest), has_classes)
+    kind = Kind(precision_of(forest), is_classification(forest))
     watch = ProgressReporter(2 * len(X_parts), "partition", verbose, callback)
     with watch, engine:
         tables = engine.spread(X_parts), engine.spread(y_parts)
