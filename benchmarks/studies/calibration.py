@@ -21,8 +21,8 @@ from importance import (
     permutation_test,
     unbiased_mdi,
 )
-from importance.core.fitted_forest import check_forest
-from importance.core.groups import group_columns
+from importance.core.fitted_forest import check_forest, names_of
+from importance.core.groups import parse_groups
 from importance.core.losses import choose_loss
 from importance.inference.shadow import CONFIRMED, decide, measure_with_shadows
 from importance.permutation.tree_level import Options, evaluate_trees
@@ -434,7 +434,7 @@ def study_cost(task, n_sets, parallel, quick=False):
     for n in COST_SIZES[:1] if quick else COST_SIZES:
         X, y = make_table(task, stream_of(0), n)
         model = fit(task, X, y, 0, COST_TREES)
-        fitted, columns = check_forest(model, X, y), group_columns(None, model)
+        fitted, columns = check_forest(model, X, y), parse_groups(None, names_of(model))
         make_loss = choose_loss(None, model)[1]
         runs = [
             partial(evaluate_trees, fitted, make_loss, columns, Options(has_influence=has))
