@@ -5,6 +5,7 @@ Trees and forests share them, and differ only in `_values(X, check_input)`: an a
 """
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, metadata_routing
 from sklearn.utils.validation import _check_n_features, check_is_fitted
@@ -47,7 +48,7 @@ class _Outputs:
         dtype, precision = getattr(X, "dtype", type(X)), precision_of(self)
         if dtype != precision:
             raise ValueError(f"X.dtype should be {precision}, but is {dtype}.")
-        return X
+        return X.tocsr() if issparse(X) else X
 
     def _walk(self, walk, packed, X, check_input=True):
         """Return `walk(packed, X)` for checked rows.

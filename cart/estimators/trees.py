@@ -294,10 +294,8 @@ class BaseDecisionTree(
 
     def _values(self, X, check_input):
         self._require_fit()
-        if not check_input:
-            return self.tree_.predict_all(self._check_X(X, check_input))
-        values = self._walk(sum_of_values, self.tree_.packed_for(precision_of(self)), X)
-        return self.tree_.shaped(values)
+        packed = self.tree_.packed_for(precision_of(self))
+        return self.tree_.shaped(self._walk(sum_of_values, packed, X, check_input))
 
     def apply(self, X: MatrixLike, check_input: bool = True) -> NDArray[np.int64]:
         """Number of the leaf in `tree_` that each row reaches.
@@ -314,10 +312,8 @@ class BaseDecisionTree(
         """
         self = as_of_now(self)
         self._require_fit()
-        if not check_input:
-            return self.tree_.apply(self._check_X(X, check_input))
         packed = self.tree_.packed_for(precision_of(self))
-        return self._walk(lambda packed, X: leaf_ids(packed, 0, X), packed, X)
+        return self._walk(lambda packed, X: leaf_ids(packed, 0, X), packed, X, check_input)
 
     def decision_path(self, X: MatrixLike, check_input: bool = True) -> csr_matrix:
         """Indicator matrix of the nodes in `tree_` that each row passes.
@@ -389,8 +385,6 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
         keep_parameters(self, locals())
 
     def _best_classes(self, X, check_input):
-        if not check_input:
-            return super()._best_classes(X, check_input)
         self._require_fit()
 
         def decide(values):
@@ -402,7 +396,7 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
             decided = decide(packed.value).astype(np.float64)  # decide once per leaf, not per row
             return sum_of_values(with_values(packed, decided), X).astype(np.intp)
 
-        return self._walk(walk, self.tree_.packed_for(precision_of(self)), X)
+        return self._walk(walk, self.tree_.packed_for(precision_of(self)), X, check_input)
 
 
 class DecisionTreeRegressor(RegressorOutputs, BaseDecisionTree):

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.tree
+from scipy.sparse import csc_matrix, csr_matrix
 
 import cart
+from forest import RandomForestClassifier, RandomForestRegressor
 from tests.data import load
 
 NAMES = "DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor"
@@ -31,6 +33,18 @@ def test_rows_of_another_type_are_refused(method, convert):
         tree = package.DecisionTreeClassifier(random_state=0).fit(X, y)
         with pytest.raises(ValueError, match=r"X.dtype should be|X should be"):
             getattr(tree, method)(rows, check_input=False)
+
+
+@pytest.mark.parametrize("convert", [csc_matrix, csr_matrix, np.asfortranarray])
+def test_rows_may_be_stored_in_any_order(convert):
+    X, y = load("wine")
+    X = X.astype(np.float32)
+    for kind in (cart.DecisionTreeClassifier, RandomForestClassifier, RandomForestRegressor):
+        model = kind(random_state=0).fit(X, y)
+        for rows in (X, X[:5]):
+            for method in {"predict", "predict_proba"} & {*dir(model)}:
+                found = getattr(model, method)(convert(rows), check_input=False)
+                np.testing.assert_array_equal(found, getattr(model, method)(rows))
 
 
 @pytest.mark.parametrize("method", ["predict", "apply", "decision_path"])
