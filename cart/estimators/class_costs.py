@@ -133,20 +133,6 @@ def _refuse_another_order(columns, labels):
         )
 
 
-def refuse_several_outputs(estimator, n_outputs):
-    """Raise a ValueError if priors or losses are given for several outputs.
-
-    Raises
-    ------
-    ValueError
-    """
-    for name in ("priors", "loss"):
-        if getattr(estimator, name, None) is not None and n_outputs > 1:
-            raise ValueError(
-                f"{name} supports a single output, but y has {n_outputs}; fit a model per output."
-            )
-
-
 def row_losses(loss):
     """L: the summed loss of mistakes about each class, (n_classes,) float64; 1 for a lone class."""
     total = loss.sum(axis=1)

@@ -15,7 +15,6 @@ from cart.estimators.class_costs import (
     check_loss,
     check_priors,
     class_factors,
-    refuse_several_outputs,
     true_shares,
 )
 from cart.estimators.encoding import takes_sparse
@@ -96,7 +95,12 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         vars(self).pop("loss_", None)  # of an earlier fit
         if self.priors is None and self.loss is None:
             return weight, None
-        refuse_several_outputs(self, target.n_outputs)
+        if target.n_outputs > 1:
+            name = "loss" if self.priors is None else "priors"
+            raise ValueError(
+                f"{name} supports a single output, but y has {target.n_outputs}; fit a model per "
+                "output."
+            )
         if self.class_weight is not None:
             raise ValueError(
                 "class_weight cannot be combined with priors or loss, which already set the "
@@ -132,20 +136,19 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
             Columns in the order of `classes_`.
         """
         self = as_of_now(self)
-        values = self._shares(X, check_input)
+        values = true_shares(self._values(X, check_input), getattr(self, "loss_", None))
         if self.n_outputs_ == 1:
             return values[:, 0]
         return [values[:, k, :n] for k, n in enumerate(self.n_classes_)]
 
-    def _shares(self, X, check_input):
-        return self._true_shares(self._values(X, check_input))
-
-    def _true_shares(self, values):
-        return true_shares(values, getattr(self, "loss_", None))
+    def _decide_classes(self, values):
+        """Positions of the predicted classes, from values of leaves of shape (..., n_classes)."""
+        loss = getattr(self, "loss_", None)
+        return cheapest(true_shares(values, loss), loss)
 
     def _best_classes(self, X, check_input):
         """Positions of the predicted classes in `classes_`, (n_samples, n_outputs)."""
-        return self._decide_classes(self._shares(X, check_input))
+        return self._decide_classes(self._values(X, check_input))
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray | list[np.ndarray]:
         """Natural logarithm of `predict_proba`; -inf where it is 0.
@@ -186,10 +189,6 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         for k, labels in enumerate(self.classes_):
             predicted[:, k] = labels.take(best[:, k])
         return predicted
-
-    def _decide_classes(self, shares):
-        """Positions of the predicted classes, from shares of shape (..., n_classes)."""
-        return cheapest(shares, getattr(self, "loss_", None))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

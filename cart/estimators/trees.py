@@ -387,13 +387,11 @@ class DecisionTreeClassifier(ClassifierOutputs, BaseDecisionTree):
     def _best_classes(self, X, check_input):
         self._require_fit()
 
-        def decide(values):
-            return self._decide_classes(self._true_shares(self.tree_.shaped(values)))
-
         def walk(packed, X):
             if X.shape[0] <= len(packed.value):
-                return decide(sum_of_values(packed, X))
-            decided = decide(packed.value).astype(np.float64)  # decide once per leaf, not per row
+                return self._decide_classes(self.tree_.shaped(sum_of_values(packed, X)))
+            of_leaves = self.tree_.shaped(packed.value)  # decide once per leaf, not per row
+            decided = self._decide_classes(of_leaves).astype(np.float64)
             return sum_of_values(with_values(packed, decided), X).astype(np.intp)
 
         return self._walk(walk, self.tree_.packed_for(precision_of(self)), X, check_input)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 import cart
-from cart.estimators.class_costs import true_shares
+from cart.estimators.class_costs import cheapest, true_shares
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
 from cart.estimators.parameters import (
     CLASS_COSTS,
@@ -85,7 +85,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
             )
         if hasattr(self, "loss_"):
             self.oob_decision_function_ = true_shares(votes.values[:, 0], self.loss_)
-            return self._decide_classes(self.oob_decision_function_)
+            return cheapest(self.oob_decision_function_, self.loss_)
         shares = votes.values.transpose(0, 2, 1)
         self.oob_decision_function_ = shares[:, :, 0] if self.n_outputs_ == 1 else shares
         return self.oob_decision_function_.argmax(axis=1)

@@ -34,7 +34,7 @@ class Sequence(NamedTuple):
         """
         if hasattr(estimator, "classes_"):
             risk = node_costs(tree, getattr(estimator, "loss_", None))
-            answer = estimator._decide_classes(estimator._true_shares(tree.value[:, 0]))
+            answer = estimator._decide_classes(tree.value[:, 0])
         else:
             weight = tree.weighted_n_node_samples
             risk = weight * np.maximum(tree.impurity, 0.0) / weight[0]  # rounding may make it < 0
