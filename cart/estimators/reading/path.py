@@ -7,10 +7,9 @@ import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from cart.estimators.parameters import MatrixLike
-from cart.estimators.reading.words import Answer, alternative, condition, name_of, rows_in_words
+from cart.estimators.reading.words import alternative, answer, condition, name_of, rows_in_words
 from cart.estimators.validation import check_rows, require_tree
 from cart.tree.packed_surrogates import goes_by_surrogates
-from cart.tree.tree import parents_of
 
 
 class PathStep(NamedTuple):
@@ -93,15 +92,13 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
     tree = require_tree(tree, "explain_path", takes_theirs=True)
     row = check_rows(tree, _as_table(x))
     nodes, values = tree.tree_, row.toarray()[0] if hasattr(row, "toarray") else row[0]
-    leaf = int(nodes.apply(row)[0])
-    parent, passed = parents_of(nodes), [leaf]
-    while passed[0] > 0:
-        passed.insert(0, int(parent[passed[0]]))
+    passed = nodes.decision_path(row).indices.tolist()
+    leaf = passed[-1]
     steps = [
         PathStep(node, _reason(tree, node, child, values), int(nodes.n_node_samples[child]))
         for node, child in itertools.pairwise(passed)
     ]
-    return TreePath(steps, leaf, int(nodes.n_node_samples[leaf]), str(Answer(tree, leaf)))
+    return TreePath(steps, leaf, int(nodes.n_node_samples[leaf]), answer(tree, leaf))
 
 
 def _as_table(x):

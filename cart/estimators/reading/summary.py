@@ -7,8 +7,8 @@ import numpy as np
 
 from cart.estimators.pruning.cp_table import cp_table
 from cart.estimators.reading.words import (
-    Answer,
     alternative,
+    answer,
     condition,
     name_of,
     number,
@@ -98,7 +98,7 @@ def _node(tree, node):
     lines = [f"Node {node}: {rows_in_words(n_rows)}"]
     if not np.isclose(weight[node], n_rows):
         lines[0] += f", weight {number(weight[node])}"
-    lines.append(f"  {Answer(tree, node)}")
+    lines.append(f"  {answer(tree, node)}")
     left, right = nodes.children_left[node], nodes.children_right[node]
     if left == LEAF:
         return "\n".join(lines)
@@ -110,18 +110,13 @@ def _node(tree, node):
     kept = nodes.competitors or nodes.surrogates  # these hold the gain among rows with the value
     gain = kept.primary[node] if kept else decreases(nodes, node)
     lines.append(f"  improvement {number(gain)}")
-    for split in _of(nodes, "competitors", node):
+    for split in nodes.competitors.of(node) if nodes.competitors else ():
         said = alternative(tree, split)
         lines.append(f"  competitor: {said} (improvement {number(split.improvement)})")
-    for split in _of(nodes, "surrogates", node):
+    for split in nodes.surrogates.of(node) if nodes.surrogates else ():
         said = alternative(tree, split)
         lines.append(
             f"  surrogate: {said} (agree {number(split.agree)}, adj {number(split.adj)}, "
             f"{rows_in_words(split.n_sent)} sent)"
         )
     return "\n".join(lines)
-
-
-def _of(nodes, name, node):
-    kept = getattr(nodes, name, None)
-    return [] if kept is None else kept.of(node)

@@ -74,32 +74,18 @@ def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = N
     return f"{name} {sign} {cut(split.threshold)}"
 
 
-class Answer:
+def answer(estimator: Any, node: int) -> str:
     """What a node predicts, for one output or several."""
-
-    def __init__(self, estimator: Any, node: int):
-        values = estimator.tree_.value[node]
-        self.shares = self.label = self.mean = None
-        if not hasattr(estimator, "classes_"):
-            self.mean = values[:, 0]
-            return
-        several = estimator.n_outputs_ > 1
-        classes = estimator.classes_ if several else [estimator.classes_]
-        loss = getattr(estimator, "loss_", None)
-        values = true_shares(values, loss)
-        self.shares = [
-            # `labels` stays an array, since .tolist() would turn dates into numbers.
-            dict(zip(labels, of_output.tolist(), strict=False))
-            for labels, of_output in zip(classes, values, strict=True)
-        ]
-        self.label = [labels[k] for labels, k in zip(classes, cheapest(values, loss), strict=True)]
-
-    def __str__(self) -> str:
-        if self.mean is not None:
-            return "predicts " + ", ".join(number(value) for value in self.mean)
-        each = []
-        for label, shares in zip(self.label or (), self.shares or (), strict=True):
-            met = {name: share for name, share in shares.items() if share > 0.0}
-            named = ", ".join(f"{name} {share:.1%}" for name, share in met.items())
-            each.append(f"{label} ({named})")
-        return "predicts " + "; ".join(each)
+    values = estimator.tree_.value[node]
+    if not hasattr(estimator, "classes_"):
+        return "predicts " + ", ".join(number(mean) for mean in values[:, 0])
+    classes = estimator.classes_ if estimator.n_outputs_ > 1 else [estimator.classes_]
+    loss = getattr(estimator, "loss_", None)
+    values = true_shares(values, loss)
+    each = []
+    for labels, shares, best in zip(classes, values, cheapest(values, loss), strict=True):
+        # `labels` stays an array, since .tolist() would turn dates into numbers.
+        met = [(name, share) for name, share in zip(labels, shares, strict=False) if share > 0.0]
+        named = ", ".join(f"{name} {share:.1%}" for name, share in met)
+        each.append(f"{labels[best]} ({named})")
+    return "predicts " + "; ".join(each)
