@@ -7,11 +7,12 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array
-from sklearn.utils._missing import is_pandas_na, is_scalar_nan
+from sklearn.utils._missing import is_scalar_nan
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
+from cart.estimators.target import MISSING, is_missing
 from cart.files import storable
 from cart.table.precision import as_plain_table
 
@@ -36,18 +37,13 @@ class CategoryEncoder:
     @property
     def n_categories(self):
         """Number of categories per feature, (n_features,) int64; 0 for columns of numbers."""
-        numbers = np.zeros(len(self.mask), np.int64)
-        numbers[self.mask] = [len(c) for c in self._without_missing()]
-        return numbers
+        return np.array([0 if c is None else len(c) for c in self.categories], np.int64)
 
     @property
     def categories(self):
         """List of each feature's categories in the order of their codes; None for numbers."""
-        categories = iter(self._without_missing())
-        return [next(categories) if is_categorical else None for is_categorical in self.mask]
-
-    def _without_missing(self):
-        return [c[c == c] for c in self._learned]  # nan is not equal to itself
+        known = iter([c[c == c] for c in self._learned])  # nan is not equal to itself
+        return [next(known) if is_categorical else None for is_categorical in self.mask]
 
     def fit(self, X):
         """Learn the categories of X, and return X encoded as `transform` does."""
@@ -105,16 +101,13 @@ class CategoryEncoder:
         part = check_array(part, dtype=None, ensure_all_finite=False)  # inf is a category, too
         if part.dtype.kind != "O":
             return [np.unique(column, return_inverse=True) for column in part.T]
-        part = np.where(_is_missing(part).astype(bool), np.nan, part)
+        part = np.where(is_missing(part).astype(bool), np.nan, part)
         return [(column.tolist(), slice(None)) for column in part.T]
 
     def __setstate__(self, state):
         if "_encoder" in state:
             state = {"mask": state["mask"], "_learned": _learned_by(vars(state["_encoder"]))}
         vars(self).update(state)
-
-
-_is_missing = np.frompyfunc(lambda value: value is None or is_pandas_na(value), 1, 1)
 
 
 def _sorted(values):
@@ -217,7 +210,7 @@ def _naming_what_does_not_sort(X, mask):
         for j in np.flatnonzero(mask).tolist():
             values = np.asarray(_safe_indexing(X, [j], axis=1), dtype=object)[:, 0]
             known = [v for v in values if np.ndim(v) > 0 or not is_scalar_nan(v)]
-            kinds = {type(v).__name__ for v in known} - {"NoneType", "NAType", "NaTType"}
+            kinds = {type(v).__name__ for v in known} - MISSING
             is_plain = not any(isinstance(v, (list, tuple, dict, set, np.ndarray)) for v in known)
             if is_plain and "complex" not in kinds and (kinds <= {"str"} or "str" not in kinds):
                 continue
