@@ -44,7 +44,7 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
     n_merged, n_left = np.zeros((2, estimator.n_features_in_), np.int64)
     is_single = columns.precision == np.float32
     if is_single or exceeds_doubles(given):
-        n_merged, n_left = count_merged_values(given, table, _n_jobs_of(estimator))
+        n_merged, n_left = count_merged_values(given, table, getattr(estimator, "n_jobs", None))
     estimator.n_merged_values_ = n_merged
     names = getattr(estimator, "feature_names_in_", range(len(n_merged)))
     precision = "single" if is_single else "double"
@@ -71,7 +71,7 @@ def encode_columns(estimator, X, splitter):
 
 def _encode_values(estimator, columns, splitter, keeps_values=True):
     """The columns with a code for every distinct value."""
-    n_jobs = _n_jobs_of(estimator)
+    n_jobs = getattr(estimator, "n_jobs", None)  # trees have no such parameter: one thread
     if np.any(getattr(estimator, "is_categorical_", False)):
         return CategoricalTable.encode(columns, estimator._category_encoder.n_categories, n_jobs)
     X = columns.X
@@ -85,11 +85,6 @@ def _encode_values(estimator, columns, splitter, keeps_values=True):
     has_bins = getattr(estimator, "max_bins", None) is not None
     keeps_values = keeps_values or has_bins or columns.X.size <= FEW_VALUES
     return encode(columns, n_jobs=n_jobs, keeps_values=keeps_values)
-
-
-def _n_jobs_of(estimator):
-    """The estimator's `n_jobs`; None for trees, which have no such parameter and use one thread."""
-    return getattr(estimator, "n_jobs", None)
 
 
 def _finish(estimator, table):

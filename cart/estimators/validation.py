@@ -91,9 +91,7 @@ def _column_of_text(X, categorical):
         if X.ndim != 2 or X.dtype.kind in "biuf":
             return None
     names = np.asarray(getattr(X, "columns", range(X.shape[1])), dtype=object)
-    is_category = np.zeros(len(names), bool)
-    if categorical is not None:
-        is_category = find_categorical(categorical, X)
+    is_category = find_categorical(() if categorical is None else categorical, X)
     for j in np.flatnonzero(~is_category).tolist():
         column = _safe_indexing(X, j, axis=1)
         if getattr(getattr(column, "dtype", None), "kind", "O") in "biuf":
@@ -157,7 +155,8 @@ def check_table(estimator, X, y, reset=True):
     refuse_missing(estimator, X)
     is_unchecked = get_config()["assume_finite"] and not issparse(X)
     if is_unchecked or (is_double and precision == np.float32):
-        _refuse_what_overflows(X, precision)
+        # Also under `assume_finite`.
+        _refuse_if_infinite((np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)), precision)
     return X, y
 
 
@@ -176,16 +175,11 @@ def _take_plain_table(estimator, X, y, precision):
         if numbers is not X and not np.may_share_memory(numbers, X.iloc[:, 0].to_numpy()):
             numbers = numbers.astype(precision)  # to_numpy copied: keep a copy of half the size
     y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
-    if not _needs_no_check(y, len(numbers)):
+    is_plain = type(y) is np.ndarray and y.dtype.kind in "biuf" and y.shape == (len(numbers),)
+    if not (is_plain and _is_finite(y)):
         y = _check_y(y, multi_output=True, estimator=estimator)
         check_consistent_length(numbers, y)
     return numbers, y
-
-
-def _needs_no_check(y, n_samples):
-    """Whether the full checks of y would find nothing."""
-    is_plain = type(y) is np.ndarray and y.dtype.kind in "biuf" and y.shape == (n_samples,)
-    return is_plain and _is_finite(y)
 
 
 def _is_plain(X):
@@ -238,14 +232,6 @@ def refuse_too_large(X):
             raise ValueError(
                 f"X has {n:,} {what}, but at most {limit:,} are supported; fit on a part of them."
             )
-
-
-def _refuse_what_overflows(X, precision):
-    """Raise a ValueError for numbers that overflow the precision, even under `assume_finite`."""
-    ends = _ends_of(X)
-    if np.isnan(ends).any():
-        ends = np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)
-    _refuse_if_infinite(ends, precision)
 
 
 def _refuse_if_infinite(numbers, precision):
@@ -307,13 +293,10 @@ def _take_plain(estimator, X, converts):
         return X
     with np.errstate(over="ignore"):
         X = X.astype(precision, order="C" if converts else "K", copy=False)
-    return X if _is_finite(X) or _may_be_missing(estimator, X) else None
-
-
-def _may_be_missing(estimator, X):
-    """Whether the estimator takes an array that has missing values, but no infinite ones."""
-    takes_missing = missing_values_rule(estimator) == "allow-nan"
-    return takes_missing and not _refuses_missing(estimator) and not np.isinf(X).any()
+    if _is_finite(X):
+        return X
+    takes_missing = get_tags(estimator).input_tags.allow_nan and not _refuses_missing(estimator)
+    return X if takes_missing and not np.isinf(X).any() else None
 
 
 def _knows_categories(estimator):
