@@ -61,7 +61,8 @@ def write(value: Any, path: str | os.PathLike) -> None:
         try:
             save_file(arrays, draft, metadata)
         except SafetensorError as error:
-            raise _system_error(error, path) from error
+            code = _code_in(error) or errno.EIO
+            raise OSError(code, os.strerror(code), os.fspath(path)) from error
 
 
 def read(path: str | os.PathLike, mmap: bool = True) -> Any:
@@ -88,13 +89,11 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
         return restore(json.loads(text), arrays)
     except (DamagedModelError, MemoryError):
         raise
-    except OSError as error:
-        if error.errno == errno.ENOMEM:
-            raise MemoryError(f"There is not enough memory to map {os.fspath(path)!r}.") from error
-        raise
     except Exception as error:  # safetensors and Python raise various errors for bad files
-        if f"(os error {errno.ENOMEM})" in str(error):
+        if errno.ENOMEM in (getattr(error, "errno", None), _code_in(error)):
             raise MemoryError(f"There is not enough memory to map {os.fspath(path)!r}.") from error
+        if isinstance(error, OSError):
+            raise
         raise DamagedModelError(
             f"{os.fspath(path)!r} is not a model file, or is damaged: {error}"
         ) from error
@@ -144,11 +143,10 @@ def _content_of(path, mmap):
         return np.frombuffer(map_file(file.fileno(), 0, access=ACCESS_COPY), np.uint8)
 
 
-def _system_error(error, path):
-    """The OSError behind an error of safetensors, which has its number only in its text."""
+def _code_in(error):
+    """The number of an error of the system that safetensors has only in its text; None without."""
     found = re.search(r"\(os error (\d+)\)", str(error))
-    code = int(found[1]) if found else errno.EIO
-    return OSError(code, os.strerror(code), os.fspath(path))
+    return int(found[1]) if found else None
 
 
 @contextmanager

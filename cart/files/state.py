@@ -108,15 +108,14 @@ def with_state(value: Any, state: dict) -> Any:
     return value
 
 
-class Description(NamedTuple):
-    """An object as JSON and arrays."""
-
-    content: Any
-    arrays: dict[str, np.ndarray]
-
-
-def describe(value: Any) -> Description:
+def describe(value: Any) -> tuple[Any, dict[str, np.ndarray]]:
     """Describe an object as JSON and arrays.
+
+    Returns
+    -------
+    content : JSON
+    arrays : dict
+        Arrays by name.
 
     Raises
     ------
@@ -124,7 +123,7 @@ def describe(value: Any) -> Description:
         If a part of it, which is named, cannot be stored in a model file.
     """
     writer = _Writer()
-    return Description(writer.content_of(value, ""), writer.arrays)
+    return writer.content_of(value, ""), writer.arrays
 
 
 def checksum_of(value: Any, without: tuple[type, ...] = ()) -> str:
