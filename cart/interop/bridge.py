@@ -221,28 +221,22 @@ def refuse_foreign(estimator: BaseEstimator, has_indicators: bool = False) -> No
             'represent. Use to_sklearn(..., categories="indicators") to turn them into columns '
             "of 0 and 1, or fit with categorical_features=None on ordinal codes."
         )
-    refuse_surrogates(estimator)
-    if precision_of(estimator) == np.float64:
-        raise ValueError(
-            f"{name} was fitted with precision='float64', but scikit-learn's trees compare in "
-            "single precision and would send rows to other leaves. Fit it with "
-            "precision='float32'."
-        )
-
-
-def refuse_surrogates(estimator: BaseEstimator) -> None:
-    """Raise a ValueError for a rule for missing values that scikit-learn's trees lack."""
-    name, rule = type(estimator).__name__, getattr(estimator, "missing", "learned")
     trees = [each.tree_ for each in getattr(estimator, "estimators_", [estimator])]
     if any(map(goes_by_surrogates, trees)):
         raise ValueError(
             f"{name} sends rows with missing values by surrogate splits (missing='surrogate'), "
             "which scikit-learn's trees do not have. Fit it with missing='learned' or 'majority'."
         )
-    if rule == "refuse":
+    if getattr(estimator, "missing", "learned") == "refuse":
         raise ValueError(
             f"{name} refuses rows with missing values (missing='refuse'), but scikit-learn's "
             "trees would accept them. Use set_params(missing='learned') first."
+        )
+    if precision_of(estimator) == np.float64:
+        raise ValueError(
+            f"{name} was fitted with precision='float64', but scikit-learn's trees compare in "
+            "single precision and would send rows to other leaves. Fit it with "
+            "precision='float32'."
         )
 
 

@@ -53,7 +53,11 @@ def _of_our_tree(
             )
         shown = Shown.of(kwargs) if add is not None else _NOTHING
         if not isinstance(decision_tree, BaseDecisionTree):
-            _refuse_to_show(decision_tree, shown)
+            if shown != _NOTHING:
+                raise ValueError(
+                    f"{type(decision_tree).__name__} keeps neither surrogates nor competitors; "
+                    "trees of cart do, if fitted with surrogates= or competitors=."
+                )
             return draw(decision_tree, *args, feature_names=feature_names, **kwargs)
         check_is_fitted(decision_tree)
         tree = decision_tree.tree_
@@ -91,14 +95,6 @@ def _names_of(tree, given, default_name, caller):
     if len(given) != tree.n_features:
         raise ValueError(f"feature_names must contain {tree.n_features} elements, got {len(given)}")
     return given
-
-
-def _refuse_to_show(estimator, shown):
-    if shown != _NOTHING:
-        raise ValueError(
-            f"{type(estimator).__name__} keeps neither surrogates nor competitors; trees of cart "
-            "do, if fitted with surrogates= or competitors=."
-        )
 
 
 def _refuse_costs(estimator):

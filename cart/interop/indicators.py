@@ -7,6 +7,7 @@ so nothing else about the nodes changes.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -110,9 +111,7 @@ class Indicators(TransformerMixin, BaseEstimator):
         """
         n_features = len(self._is_number)
         names = getattr(self.model, "feature_names_in_", [f"x{j}" for j in range(n_features)])
-        columns = [
-            name for name, is_number in zip(names, self._is_number, strict=True) if is_number
-        ]
+        columns = [*compress(names, self._is_number)]
         for feature, listed, listed_left in self._place:
             codes = np.frombuffer(listed, np.uint32)
             is_in = "not in" if listed_left else "in"  # the column is 1 if the row goes right
