@@ -164,8 +164,7 @@ class Grower:
             trees = [prune(tree, self._plan.ccp_alpha) for tree in trees]
         for tree in trees:
             self._note_classes(tree)
-        if not self._table.is_complete:
-            for tree in trees:
+            if not self._table.is_complete:
                 tree.has_cuts = True
         return trees
 

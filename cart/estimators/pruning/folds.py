@@ -122,13 +122,10 @@ def _given(cv, n_rows):
         if numbers.shape[1] > 1:
             raise ValueError(f"{_WHAT}; a row needs one number, not {numbers.shape[1]}.")
         return _by_number(numbers[:, 0])
-    return [_as_pair(item, n_rows) for item in cv]
-
-
-def _as_pair(item, n_rows):
-    if len(item) != 2:
-        raise ValueError(f"{_WHAT}; one item has {len(item)} parts, not 2.")
-    return _as_rows(item[0], n_rows), _as_rows(item[1], n_rows)
+    for item in cv:
+        if len(item) != 2:
+            raise ValueError(f"{_WHAT}; one item has {len(item)} parts, not 2.")
+    return [(_as_rows(rows, n_rows), _as_rows(held_out, n_rows)) for rows, held_out in cv]
 
 
 def _as_rows(rows, n_rows):

@@ -55,13 +55,9 @@ class Sequence(NamedTuple):
         last = cp * self.root_risk
         return np.append(np.unique(self.collapse[self.collapse > last])[::-1], last)
 
-    def is_leaf(self, alpha: float) -> np.ndarray:
-        """Which nodes are leaves, or below leaves, at this complexity; (node_count,) bool."""
-        return (self.collapse <= alpha) | (self.tree.children_left == LEAF)
-
     def pruned(self, alpha: float) -> Tree:
         """The subtree at this complexity."""
-        return subtree(self.tree, self.is_leaf(alpha))
+        return subtree(self.tree, (self.collapse <= alpha) | (self.tree.children_left == LEAF))
 
     def sizes_and_risks(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Number of splits of the subtrees at these complexities, and the risk of their leaves."""
@@ -76,12 +72,8 @@ class Sequence(NamedTuple):
 
     def judged(self, estimator: Any, alphas: np.ndarray) -> Pruned:
         """The tree, pruned at descending complexities, as the kernel that judges rows takes it."""
-        loss, kind = np.zeros((0, 0)), CLASSES
-        if hasattr(estimator, "classes_"):
-            n_classes = self.tree.max_n_classes
-            loss = getattr(estimator, "loss_", 1.0 - np.eye(n_classes))
-        else:
-            kind = _KINDS[estimator.criterion]
+        loss = getattr(estimator, "loss_", 1.0 - np.eye(self.tree.max_n_classes))
+        kind = _KINDS.get(estimator.criterion, CLASSES)
         until = np.searchsorted(-alphas, -self.collapse, side="right")
         return Pruned(parents_of(self.tree), until, self.answer, loss, kind)
 
