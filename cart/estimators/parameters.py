@@ -142,25 +142,21 @@ class GivenParameters:
 
     @classmethod
     def _get_param_names(cls):
-        return list(_names_of(cls, cls.__init__))
+        return list(_defaults_of(cls, cls.__init__))
 
     def _validate_params(self):
-        defaults = _defaults_of(type(self))
+        defaults = _defaults_of(type(self), type(self).__init__)
         all_of_them = ((name, getattr(self, name)) for name in defaults)
         given = {name: value for name, value in all_of_them if value is not defaults[name]}
         validate_parameter_constraints(self._parameter_constraints, given, type(self).__name__)
 
 
 @cache
-def _names_of(estimators, constructor):
-    """The names of a class's parameters; if its `__init__` is replaced, they are read again."""
-    return super(GivenParameters, estimators)._get_param_names()
-
-
-@cache
-def _defaults_of(estimators):
-    parameters = inspect.signature(estimators).parameters
-    return {name: parameters[name].default for name in estimators._get_param_names()}
+def _defaults_of(estimators, constructor):
+    """The defaults of a class's parameters; if its `__init__` is replaced, they are read again."""
+    names = super(GivenParameters, estimators)._get_param_names()
+    parameters = inspect.signature(constructor).parameters
+    return {name: parameters[name].default for name in names}
 
 
 def keep_parameters(estimator: BaseEstimator, parameters: dict[str, Any]) -> None:
