@@ -54,11 +54,8 @@ def as_plain_table(X):
     X = dates_as_seconds(native_frame(X))
     if not hasattr(X, "isetitem"):
         return X
-    flags = [j for j, dtype in enumerate(X.dtypes) if _is_sparse_flag(dtype)]
-    X = X.copy(deep=False) if flags else X
-    for j in flags:
-        X.isetitem(j, X.iloc[:, j].astype("Sparse[uint8]"))
-    return X
+    flags = [j for j, t in enumerate(X.dtypes) if t.kind == "b" and hasattr(t, "subtype")]
+    return _with_columns(X, {j: X.iloc[:, j].astype("Sparse[uint8]") for j in flags})
 
 
 def native_frame(X):
@@ -78,8 +75,12 @@ def native_frame(X):
     return X
 
 
-def _is_sparse_flag(dtype):
-    return getattr(dtype, "kind", "") == "b" and hasattr(dtype, "subtype")
+def _with_columns(X, columns):
+    """The DataFrame of pandas with other columns at some positions."""
+    X = X.copy(deep=False) if columns else X
+    for j, column in columns.items():
+        X.isetitem(j, column)
+    return X
 
 
 def dates_as_seconds(X):
@@ -107,13 +108,8 @@ def dates_as_seconds(X):
         return X.with_columns(**{n: type(X[n])(n, x) for n, x in found.items()}) if found else X
     if not hasattr(X, "isetitem"):
         return X
-    dates = [j for j, kind in enumerate(kinds_of(X)) if kind in _DATES]
-    if dates:
-        X = X.copy(deep=False)
-    for j in dates:
-        column = X.iloc[:, j]
-        X.isetitem(j, _seconds(column.to_numpy(f"{column.dtype.kind}8[us]")))
-    return X
+    dates = [(j, f"{kind}8[us]") for j, kind in enumerate(kinds_of(X)) if kind in _DATES]
+    return _with_columns(X, {j: _seconds(X.iloc[:, j].to_numpy(dtype)) for j, dtype in dates})
 
 
 def with_plain_columns(X):
@@ -132,10 +128,7 @@ def with_plain_columns(X):
             plain[j] = column.astype(object)
         elif hasattr(dtype, "na_value") and dtype.kind in "biuf" and column.isna().any():
             plain[j] = column.to_numpy(np.float64, na_value=np.nan)
-    X = X.copy(deep=False) if plain else X
-    for j, column in plain.items():
-        X.isetitem(j, column)
-    return X
+    return _with_columns(X, plain)
 
 
 def _holds_texts(dtype):
