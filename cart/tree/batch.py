@@ -32,7 +32,7 @@ class Batch:
 
     def __init__(self, held, starts):
         self._starts = starts
-        self._held = held
+        self.held = held
         self.shape = held.shape
         self.bytes_per_node = sum(array.nbytes for array in Nodes.create(1, *held.shape))
 
@@ -44,30 +44,21 @@ class Batch:
         """The first node of a tree, and the one after its last."""
         return self._starts[number : number + 2].tolist()
 
-    def nodes_of(self, number):
-        """The node arrays of a tree; those of all trees stay expanded from now on."""
-        held = self._held  # which another thread may expand at any time
+    def expand(self):
+        """The node arrays of all trees, which stay expanded from now on."""
+        held = self.held  # which another thread may expand at any time
         if isinstance(held, Compact):
             held = held.expand()
             first = np.repeat(self._starts[:-1].astype(np.int32), np.diff(self._starts))
             for children in (held.children_left, held.children_right):
                 np.subtract(children, first, out=children, where=children != LEAF)
-            self._held = held
-        first, end = self.ends(number)
-        return Nodes._make([array[first:end] for array in held])
+            self.held = held
+        return held
 
     @property
     def splits(self):
         """Features, negative in leaves (or without these), and thresholds, to be written to."""
-        return self._held.splits
-
-    def splits_of(self, number):
-        """The `splits` of one tree."""
-        held, (first, end) = self._held, self.ends(number)
-        if isinstance(held, Compact):  # without leaves, one more in each tree than its splits
-            first, end = (first - number) // 2, (end - number - 1) // 2
-        features, thresholds = held.splits
-        return features[first:end], thresholds[first:end]
+        return self.held.splits
 
 
 class OneOfBatch(NamedTuple):
@@ -78,11 +69,16 @@ class OneOfBatch(NamedTuple):
 
     def expand(self):
         """The node arrays, as cart.tree.nodes.Nodes."""
-        return self.batch.nodes_of(self.number)
+        first, end = self.batch.ends(self.number)
+        return Nodes._make([array[first:end] for array in self.batch.expand()])
 
     @property
     def splits(self):
-        return self.batch.splits_of(self.number)
+        held, number, (first, end) = self.batch.held, self.number, self.batch.ends(self.number)
+        if isinstance(held, Compact):  # without leaves, one more in each tree than its splits
+            first, end = (first - number) // 2, (end - number - 1) // 2
+        features, thresholds = held.splits
+        return features[first:end], thresholds[first:end]
 
     @property
     def n_nodes(self):
