@@ -45,11 +45,24 @@ def row_of(sample):
     return np.int64(sample & np.uint64(0xFFFFFFFF))
 
 
+@inline_kernel
+def first_not_below(items, n, item):
+    """The position of the first of n ascending items that is not below `item`; n if all are."""
+    low, high = np.int64(0), np.int64(n)
+    while low < high:
+        middle = (low + high) // 2
+        if items[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @kernel
-def sort_by_insertion(keys, n):
-    """Sort keys[:n], which should be few or nearly sorted."""
-    for i in range(1, n):
-        key = keys[i]
+def sort_by_insertion(source, n, keys):
+    """Write source[:n], few or nearly sorted keys, to `keys`, perhaps the same array, in order."""
+    for i in range(n):
+        key = source[i]
         code = key >> CODE_SHIFT
         j = i
         while j > 0 and (keys[j - 1] >> CODE_SHIFT) > code:
@@ -95,14 +108,7 @@ def sort_by_buckets(keys, n, n_bits, counts, spare):
     sort_by_digit(keys, n, n_bits - bits, bits, counts, spare)
     if bits < n_bits and _largest_bucket(counts, 1 << bits) > _BUCKET_SIZE_MAX:
         return False
-    for i in range(n):
-        key = spare[i]
-        code = key >> CODE_SHIFT
-        j = i
-        while j > 0 and (keys[j - 1] >> CODE_SHIFT) > code:
-            keys[j] = keys[j - 1]
-            j -= 1
-        keys[j] = key
+    sort_by_insertion(spare, n, keys)
     return True
 
 
@@ -118,7 +124,7 @@ def _largest_bucket(ends, n_buckets):
 def sort_keys(keys, n, n_bits, counts, spare):
     """Sort keys[:n] by code, all codes below 2**n_bits, in the way that suits n."""
     if n <= _INSERTION_MAX:
-        sort_by_insertion(keys, n)
+        sort_by_insertion(keys, n, keys)
     elif n > _BUCKETS_MAX or not sort_by_buckets(keys, n, n_bits, counts, spare):
         sort_by_radix(keys, n, n_bits, counts, spare)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import inline_kernel
+from cart.primitives.sort_keys import first_not_below
 
 # scikit-learn treats two neighbouring values of a feature as equal if they differ by no more.
 FEATURE_THRESHOLD = np.float32(1e-7)
@@ -98,13 +99,5 @@ def last_tied(ties, column, code):
     """The highest code, int64, of a column whose value counts as equal to that of `code`."""
     code = np.int64(code)
     first, end = ties.start[column], ties.start[column + 1]
-    behind = end
-    while first < end:
-        middle = (first + end) // 2
-        if np.int64(ties.code[middle]) < code:
-            first = middle + 1
-        else:
-            end = middle
-    if first < behind and np.int64(ties.code[first]) == code:
-        return np.int64(ties.last[first])
-    return code
+    at = first + first_not_below(ties.code[first:end], end - first, code)
+    return np.int64(ties.last[at]) if at < end and ties.code[at] == code else code

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.jit.decorators import inline_kernel
+from cart.primitives.sort_keys import first_not_below
 
 LEAF = -1
 UNDEFINED = -2
@@ -123,14 +124,9 @@ def expanded_nodes_of(tree):
 @inline_kernel
 def is_listed(listed, code):
     """Whether a category is in an ascending list."""
-    low, high = np.int64(0), np.int64(listed.shape[0])
-    while low < high:
-        middle = (low + high) // 2
-        if listed[middle] < code:
-            low = middle + 1
-        else:
-            high = middle
-    return low < listed.shape[0] and listed[low] == code
+    n = listed.shape[0]
+    at = first_not_below(listed, n, code)
+    return at < n and listed[at] == code
 
 
 @inline_kernel
@@ -139,15 +135,9 @@ def side_of_category(listed, n, category):
 
     The first n items of `listed` are twice a category, plus 1 if it goes left; they ascend.
     """
-    low, high = np.int64(0), np.int64(n)
-    while low < high:
-        middle = (low + high) // 2
-        if listed[middle] >> 1 < category:
-            low = middle + 1
-        else:
-            high = middle
-    if low < n and listed[low] >> 1 == category:
-        return np.int64(listed[low] & 1)
+    at = first_not_below(listed, n, 2 * np.int64(category))
+    if at < n and listed[at] >> 1 == category:
+        return np.int64(listed[at] & 1)
     return np.int64(-1)
 
 

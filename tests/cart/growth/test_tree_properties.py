@@ -209,7 +209,7 @@ SORTS = INSERTION, RADIX, BUCKETS, BY_NUMBER = range(4)
 @entry_kernel
 def _sort(how, keys, n, n_bits, counts, spare):
     if how == INSERTION:
-        sort_by_insertion(keys, n)
+        sort_by_insertion(keys, n, keys)
     elif how == RADIX:
         sort_by_radix(keys, n, n_bits, counts, spare)
     elif how == BUCKETS:
