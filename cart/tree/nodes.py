@@ -141,6 +141,12 @@ def side_of_category(listed, n, category):
     return np.int64(-1)
 
 
+def runs_of(first, counts):
+    """Join the runs of counts[i] positions from first[i] on; return them, and where each begins."""
+    start = np.concatenate(([0], np.cumsum(counts)))
+    return np.arange(start[-1]) + np.repeat(first - start[:-1], counts), start
+
+
 class Categories(NamedTuple):
     """Which categories go left at the nodes that split on a subset; their threshold is nan.
 
@@ -161,14 +167,10 @@ class Categories(NamedTuple):
 
     def select(self, kept, is_subset):
         """The lists of the nodes `kept`; empty where `is_subset` is False."""
-        nodes = np.flatnonzero(is_subset)
-        first = self.start[kept[nodes]]
-        sizes = self.start[kept[nodes] + 1] - first
-        start, listed_left = np.zeros(len(kept) + 1, np.int64), np.zeros(len(kept), np.uint8)
-        start[nodes + 1], listed_left[nodes] = sizes, self.listed_left[kept[nodes]]
-        start = np.cumsum(start)
-        offset = np.repeat(first - start[nodes], sizes)
-        return Categories(start, self.listed[np.arange(start[-1]) + offset], listed_left)
+        sizes = np.where(is_subset, np.diff(self.start)[kept], 0)
+        taken, start = runs_of(self.start[kept], sizes)
+        listed_left = np.where(is_subset, self.listed_left[kept], 0)
+        return Categories(start, self.listed[taken], listed_left)
 
     def in_one(self, is_subset):
         """Put all lists into one array, in which `is_in_left_subset` looks them up.

@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from cart.files import require, storable
+from cart.tree.nodes import runs_of
 
 _DTYPES = {
     "start": np.int64, "feature": np.int32, "threshold": np.float64, "low_left": np.uint8,
@@ -88,7 +89,7 @@ class Surrogates(NamedTuple):
     def select(self, kept: np.ndarray, is_split: np.ndarray) -> Self:
         """The splits of the nodes `kept`; none where `is_split` is False."""
         counts = np.where(is_split, np.diff(self.start)[kept], 0)
-        taken, start = _runs(self.start[kept], counts)
+        taken, start = runs_of(self.start[kept], counts)
         primary = np.where(is_split, self.primary[kept], 0.0)
         return _take(self, taken)._replace(start=start, primary=primary)
 
@@ -181,15 +182,9 @@ def _of_splits(splits):
 
 def _take(splits, taken):
     """Take the splits with these numbers; `start` and `primary` are left to the caller."""
-    at, list_start = _runs(splits.list_start[taken], np.diff(splits.list_start)[taken])
+    at, list_start = runs_of(splits.list_start[taken], np.diff(splits.list_start)[taken])
     arrays = {name: getattr(splits, name)[taken] for name in _of_splits(splits)}
     return splits._replace(**arrays, list_start=list_start, listed=splits.listed[at])
-
-
-def _runs(first, counts):
-    """Join the runs of counts[i] positions from first[i] on; return them, and where each begins."""
-    start = np.concatenate(([0], np.cumsum(counts)))
-    return np.arange(start[-1]) + np.repeat(first - start[:-1], counts), start
 
 
 def _check(splits, n_features, is_split, what):
