@@ -50,7 +50,9 @@ def bin_table(table, max_bins):
             last = find_last_ranks(codes, max_bins)
             first = np.concatenate(([0], last[:-1] + 1))
             n_ranks = np.diff(last, prepend=-1)  # in every bin
-            _replace(codes, np.repeat(np.arange(len(last), dtype=np.uint32), n_ranks))
+            bins = np.repeat(np.arange(len(last), dtype=np.uint32), n_ranks)
+            known = slice(None) if codes.max() != MISSING else codes != MISSING
+            codes[known] = bins[codes[known]]
         firsts.append(start + first)
         lasts.append(start + last)
     level_start = np.cumsum([0, *map(len, lasts)])
@@ -76,9 +78,3 @@ def find_last_ranks(codes, max_bins):
     n_up_to = np.cumsum(np.bincount(known))  # rows of each rank and of those below
     place = -(-len(known) * np.arange(1, max_bins + 1) // max_bins)  # rounded up
     return np.unique(np.searchsorted(n_up_to, place))
-
-
-def _replace(codes, bins):
-    """Replace every rank in `codes` by its bin."""
-    known = slice(None) if codes.max() != MISSING else codes != MISSING
-    codes[known] = bins[codes[known]]

@@ -85,8 +85,7 @@ def encode(columns, n_categories=None, n_jobs=None, keeps_values=True):
     n_levels, ties, levels = zip(*chain.from_iterable(found), strict=True)
     found.clear()  # lets go of the parts, which are freed once they are joined below
     level_start = np.cumsum(np.concatenate([[0], *n_levels]))
-    is_kept = all(some is not None for some in levels)
-    if not is_kept:
+    if any(some is None for some in levels):
         levels = [np.empty(0, columns.precision)]
     levels = Levels.of(levels[0] if len(levels) == 1 else np.concatenate(levels))
     ties = ties[0] if len(ties) == 1 else Ties.join(ties)

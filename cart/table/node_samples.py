@@ -192,9 +192,7 @@ def _move_missing_last(node, n):
             last -= 1
             continue
         if node.codes[record_of(keys[i])] == MISSING:
-            key = keys[i]
-            keys[i] = keys[last]
-            keys[last] = key
+            keys[i], keys[last] = keys[last], keys[i]
             last -= 1
         i += 1
 
@@ -247,9 +245,7 @@ def divide_keys(node, n, left_code, missing_left, keep_order):
             first += 1
         else:
             end -= 1
-            key = keys[first]
-            keys[first] = keys[end]
-            keys[end] = key
+            keys[first], keys[end] = keys[end], keys[first]
     return first
 
 

@@ -95,10 +95,9 @@ def _compare(values, codes, start, room, differing, n_codes):
         first = start[column]
         mine = codes[first : start[column + 1]]
         n_candidates, n_known = _sift(mine, room)
-        shift = np.uint32(31)
-        while np.int64(2) << (np.uint32(31) - shift) < 2 * n_candidates:
-            shift -= np.uint32(1)
-        size = np.int64(2) << (np.uint32(31) - shift)
+        size, shift = np.int64(2), np.uint32(31)
+        while size < 2 * n_candidates:
+            size, shift = 2 * size, shift - np.uint32(1)
         room.first[:size] = MISSING
         n_first = 0
         for k in range(n_candidates):

@@ -23,7 +23,14 @@ from scipy.sparse import csc_matrix
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties
-from cart.table.node_samples import Listed, divide_keys, divide_listed, order_listed, order_node
+from cart.table.node_samples import (
+    Listed,
+    divide_keys,
+    divide_listed,
+    known_range,
+    order_listed,
+    order_node,
+)
 from cart.table.table import Table
 
 
@@ -155,11 +162,7 @@ class SparseTable(NamedTuple):
                 if 0 <= i < n:
                     listed.at[n_listed], node.codes[n_listed] = i, self.codes[entry]
                     n_listed += 1
-        lowest = np.uint32(0xFFFFFFFF)
-        highest = np.uint32(0)
-        for j in range(n_listed):
-            lowest = min(lowest, node.codes[j])
-            highest = max(highest, node.codes[j])
+        lowest, highest, _ = known_range(node.codes, n_listed)
         if n_listed < n:
             lowest = min(lowest, zero)
             highest = max(highest, zero)

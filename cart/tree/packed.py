@@ -48,7 +48,6 @@ from cart.tree.packed_protocol import (
 )
 from cart.tree.packed_surrogates import add_surrogates, goes_by_surrogates
 
-SINGLE = np.dtype(np.float32)
 NO_TABLE = np.empty((0, 0))
 _LINE = 64  # bytes of a cache line
 _NODES_PER_THREAD = 20_000  # nodes that make another thread worth its start
@@ -148,7 +147,8 @@ class PackedSubsets(NamedTuple):
     lists: np.ndarray  # uint32: see `cart.tree.nodes.Categories.in_one`
 
     def step(self, place, X, row, may_miss):
-        word, by_subset = np.uint64(self.words[place + place]), _subset_bit(self)
+        word = np.uint64(self.words[place + place])
+        by_subset = _ONE << (self.feature_bits - _ONE)
         left = place + (word >> self.feature_bits)
         x = X[row + (word & (by_subset - _ONE))]
         if may_miss and x == MISSING:
@@ -157,11 +157,6 @@ class PackedSubsets(NamedTuple):
         if word & by_subset:
             return left + np.uint64(not is_in_left_subset(self.lists, at, whole_number_of(x)))
         return left + np.uint64(x > at)
-
-
-@inline_kernel
-def _subset_bit(packed):
-    return _ONE << (packed.feature_bits - _ONE)
 
 
 class PackedWide(NamedTuple):
@@ -367,7 +362,7 @@ def pack(trees, dtype, n_jobs=None, every_column=False, shares_leaves=True):
     bits = feature_bits + (int(counts.max()) - 1).bit_length(), int(most_in_lists).bit_length()
     list_start, lists = np.empty(0, np.int64), np.empty(0, np.uint32)
     has_both = has_subsets and any(map(goes_by_surrogates, trees))  # these may list categories, too
-    if np.dtype(dtype) != SINGLE or max(bits) > 32 or has_both:
+    if np.dtype(dtype) != np.float32 or max(bits) > 32 or has_both:
         n = start[-1]
         packed = PackedWide(
             np.empty(n, np.uint64), np.empty(n), number, start, np.zeros(n, np.uint32), value,

@@ -110,7 +110,8 @@ def add_surrogates(packed: Any, trees: list) -> Any:
     Packed, PackedWide or PackedWithSurrogates
     """
     kept = [tree.surrogates if goes_by_surrogates(tree) else None for tree in trees]
-    if not any(some is not None for some in kept):
+    known = [some for some in kept if some is not None]
+    if not known:
         return packed
     number = packed.number & ~MISSING_LEFT
     begin, end = np.zeros((2, len(number)), np.int64)
@@ -121,7 +122,6 @@ def add_surrogates(packed: Any, trees: list) -> Any:
             begin[mine] = some.start[number[mine]] + n_before
             end[mine] = some.start[number[mine] + 1] + n_before
             n_before += len(some.feature)
-    known = [some for some in kept if some is not None]
     joined = {
         name: np.concatenate([getattr(some, name) for some in known])
         for name in ("feature", "threshold", "low_left", "listed")

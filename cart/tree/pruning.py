@@ -60,10 +60,8 @@ def subtree(tree, is_leaf):
     nodes = Nodes(*(array[kept] for array in tree.nodes))
     leaf = is_leaf[kept]
     for children in (nodes.children_left, nodes.children_right):
-        children[~leaf] = new_number[children[~leaf]]
-        children[leaf] = LEAF
-    nodes.feature[leaf] = UNDEFINED
-    nodes.threshold[leaf] = UNDEFINED
+        children[:] = np.where(leaf, LEAF, new_number[children])
+    nodes.feature[leaf] = nodes.threshold[leaf] = UNDEFINED
     nodes.missing_go_to_left[leaf] = 0
     categories = tree.categories and tree.categories.select(kept, ~leaf)
     pruned = Tree.grown(compress_if_large(nodes), tree.n_features, categories)
