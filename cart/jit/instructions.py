@@ -144,7 +144,6 @@ def sorting_network(n, widths):
     if _IS_PYTHON:
         return functools.partial(_run_stages, n, stages)
     words = ir.VectorType(ir.IntType(32), n)
-    indices = ir.VectorType(ir.IntType(32), n)
 
     @intrinsic
     def network(typing_context, keys, first):
@@ -153,13 +152,13 @@ def sorting_network(n, widths):
             place = builder.bitcast(builder.gep(data, [arguments[1]]), words.as_pointer())
             mine = builder.load(place, align=4)
             for distance, width in stages:
-                partners = ir.Constant(indices, [i ^ distance for i in range(n)])
+                partners = ir.Constant(words, [i ^ distance for i in range(n)])
                 other = builder.shuffle_vector(mine, mine, partners)
                 is_less = builder.icmp_unsigned("<", mine, other)
                 low = builder.select(is_less, mine, other)
                 high = builder.select(is_less, other, mine)
                 chosen = [i if takes_low(i, distance, width) else n + i for i in range(n)]
-                mine = builder.shuffle_vector(low, high, ir.Constant(indices, chosen))
+                mine = builder.shuffle_vector(low, high, ir.Constant(words, chosen))
             builder.store(mine, place, align=4)
             return context.get_dummy_value()
 

@@ -3,6 +3,7 @@
 import functools
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -29,11 +30,9 @@ class HeldInterrupts:
     def __enter__(self) -> Self:
         before = signal.getsignal(signal.SIGINT)
         if callable(before):
-            try:
+            with suppress(ValueError):  # another thread
                 signal.signal(signal.SIGINT, self._hear)
-            except ValueError:  # another thread
-                return self
-            self._before = before
+                self._before = before
         return self
 
     def _hear(self, number: int, frame: FrameType | None) -> Any:
