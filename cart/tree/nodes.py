@@ -214,6 +214,15 @@ class Categories(NamedTuple):
         return listed, bool(self.listed_left[node])
 
 
+def levels_of(left, right):
+    """Yield the numbers of the nodes of each level, from the root on, given all children."""
+    level = np.zeros(1, np.int64)
+    while len(level):
+        yield level
+        level = level[left[level] != LEAF]
+        level = np.concatenate((left[level], right[level]))
+
+
 def has_categories(tree):
     """Whether some node of a tree, which may be scikit-learn's, splits on a subset."""
     return getattr(tree, "categories", None) is not None

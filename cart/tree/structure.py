@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cart.files import require
-from cart.tree.nodes import LEAF, Categories, Nodes
+from cart.tree.nodes import LEAF, Categories, Nodes, levels_of
 
 MOST_NODES = 2**31 - 1  # so that node numbers fit into int32
 _STEPS = 1 - 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype("i4")
@@ -78,11 +78,7 @@ def check_children(left: np.ndarray, right: np.ndarray) -> None:
     require(n_parents[1:].min(initial=1) == 1, "a node has two parents, or none")
     if np.all(np.tile(parents, 2) < children):
         return  # no node can be below itself
-    level, n_met = np.zeros(1, left.dtype), 0
-    while len(level):  # terminates, as no node has two parents
-        n_met += len(level)
-        level = level[left[level] != LEAF]
-        level = np.concatenate((left[level], right[level]))
+    n_met = sum(map(len, levels_of(left, right)))  # which end, as no node has two parents
     require(n_met == n_nodes, "the children form a cycle")
 
 

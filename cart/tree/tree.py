@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from cart.files import checksum_of, require, storable
 from cart.tree.compact import Compact
-from cart.tree.nodes import LEAF, Categories, Nodes, Steps, nodes_of
+from cart.tree.nodes import LEAF, Categories, Nodes, Steps, levels_of, nodes_of
 from cart.tree.packed import pack
 from cart.tree.partial_dependence import add_partial_dependence
 from cart.tree.structure import check_compact, check_nodes
@@ -250,12 +250,9 @@ class Tree:
         -------
         ndarray of shape (node_count,), int64
         """
-        depth = np.ones(self.node_count, np.int64)
-        level = np.zeros(1, np.int64)
-        while len(level):
-            split = level[self.children_left[level] != LEAF]
-            level = np.concatenate((self.children_left[split], self.children_right[split]))
-            depth[level] = np.tile(depth[split] + 1, 2)
+        depth = np.empty(self.node_count, np.int64)
+        for number, level in enumerate(levels_of(self.children_left, self.children_right), 1):
+            depth[level] = number
         return depth
 
     def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:

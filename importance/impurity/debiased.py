@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cart.primitives.progress import watched
-from cart.tree.nodes import LEAF
+from cart.tree.nodes import LEAF, levels_of
 from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids, rows_for
 from forest.growing.workers import results_of
@@ -288,14 +288,9 @@ def _dot(a, b):
 
 def split_levels(tree: Any) -> list[np.ndarray]:
     """The nodes that split, level by level from the root: a list of arrays."""
-    levels: list[np.ndarray] = []
-    level = np.zeros(1, np.int64)
-    while True:
-        level = level[tree.children_left[level] != LEAF]
-        if len(level) == 0:
-            return levels
-        levels.append(level)
-        level = np.concatenate((tree.children_left[level], tree.children_right[level]))
+    levels = levels_of(tree.children_left, tree.children_right)
+    split = [level[tree.children_left[level] != LEAF] for level in levels]
+    return split[:-1]  # the last level has leaves only
 
 
 class Labels(NamedTuple):
