@@ -11,7 +11,7 @@ complement are the same split.
 import numpy as np
 
 from cart.jit.decorators import inline_kernel, kernel
-from cart.primitives.sort_keys import record_of
+from cart.primitives.sort_keys import CODE_SHIFT, first_not_below, record_of
 from cart.splitting import criterion as protocol
 from cart.table.node_samples import order_node, with_range, without_missing
 from cart.table.ranking import MISSING
@@ -68,7 +68,7 @@ def _best_subset(context, codes, n_present, missing_left):
     for step in range(1, 1 << (n_present - 1)):
         moved, subset = next_subset(step, subset)
         sign = 1.0 if (subset >> moved) & 1 else -1.0
-        j = _first_of(node.keys, n_known, moved)
+        j = first_not_below(node.keys, n_known, np.uint64(moved) << CODE_SHIFT)
         while j < n_known and (node.keys[j] >> np.uint64(32)) == moved:
             side = protocol.move(criterion, side, node.records, record_of(node.keys[j]), sign)
             n_left += 1 if sign > 0.0 else -1
@@ -99,17 +99,3 @@ def place_subset(subsets, n_present, subset):
     for p in range(n_present):
         c = subsets.present[p]
         subsets.place[c] = np.uint32(1 - ((subset >> subsets.place[c]) & 1))
-
-
-@inline_kernel
-def _first_of(keys, n, moved):
-    """The position of the first of the ordered keys with the code `moved`."""
-    low = 0
-    high = n
-    while low < high:
-        middle = (low + high) // 2
-        if (keys[middle] >> np.uint64(32)) < moved:
-            low = middle + 1
-        else:
-            high = middle
-    return low
