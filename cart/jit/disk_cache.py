@@ -105,12 +105,14 @@ class KernelCache(NullCache):
     def load_overload(self, sig, target_context):
         if not HOOKS["no_counting"]:
             target_context.refresh()
-        target = target_context.codegen().magic_tuple()
-        reduced = None
-        for below in targets_below(target) if has_kernels() else ():
-            reduced = reduced or _load(self._of_the_wheel, self._place(sig, below))
-        reduced = reduced or _load(self._files, self._place(sig, target))
-        return reduced and CompileResult._rebuild(target_context, *reduced)
+        own = target_context.codegen().magic_tuple()
+        levels = targets_below(own) if has_kernels() else ()
+        tried = [(self._of_the_wheel, level) for level in levels]
+        for files, target in (*tried, (self._files, own)):
+            place = self._place(sig, target)
+            if place and (reduced := files.load(*place)):
+                return CompileResult._rebuild(target_context, *reduced)
+        return None
 
     def save_overload(self, sig, data):
         place = self._place(sig, data.codegen.magic_tuple())
@@ -140,10 +142,6 @@ class KernelCache(NullCache):
 def has_kernels():
     """Whether the package came with compiled kernels."""
     return os.path.isdir(OF_THE_WHEEL.path)
-
-
-def _load(files, place):
-    return place and files.load(*place)
 
 
 def _reduce(result):
