@@ -85,7 +85,10 @@ def fill_thresholds(trees, table, columns, n_jobs=None):
     if not trees:
         return
     splits = [tree.splits for tree in trees]
-    used = _columns_of(splits, table)
+    is_used = np.zeros(len(table.codes), bool)
+    for features, _ in splits:
+        is_used[table.columns[features[features >= 0]]] = True
+    used = np.flatnonzero(is_used)  # the columns that have cuts, ascending
     n_samples = table.codes.shape[1]
     n_parts = _PARTS if len(used) * n_samples > FEW_VALUES else 1
     step = max(LEAST_COLUMNS, -(-len(used) // n_parts))
@@ -106,11 +109,3 @@ def fill_thresholds(trees, table, columns, n_jobs=None):
         in_parts(fill_columns, len(used), n_jobs, least, step)
     for tree in trees:
         del tree.has_cuts
-
-
-def _columns_of(splits, table):
-    """The columns that have cuts, ascending."""
-    is_used = np.zeros(len(table.codes), bool)
-    for features, _ in splits:
-        is_used[table.columns[features[features >= 0]]] = True
-    return np.flatnonzero(is_used)
