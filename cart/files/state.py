@@ -150,8 +150,8 @@ class _Writer:
 
     def __init__(self):
         self.arrays = {}
-        self._numbers = {}  # id of an object or array -> its number
-        self._kept = []  # keeps objects alive, so that no id is reused
+        # id of an object or array -> its number, and itself: kept alive, so that no id is reused
+        self._met = {}
 
     def content_of(self, value, path):
         """The JSON content of a value; `path` is where it was found."""
@@ -177,12 +177,11 @@ class _Writer:
         ]
 
     def _once(self, value, path):
-        if id(value) in self._numbers:
-            return {"same": self._numbers[id(value)]}
+        if id(value) in self._met:
+            return {"same": self._met[id(value)][0]}
         # `_Summer` does not call `_as_array`, so as to agree with checksums in older pickles.
         content = self._content_of_object(_as_array(value), path)
-        self._numbers[id(value)] = len(self._kept)
-        self._kept.append(value)
+        self._met[id(value)] = len(self._met), value
         return content
 
     def _pairs(self, state, path):
@@ -230,15 +229,13 @@ class _Summer(_Writer):
     def __init__(self, without):
         super().__init__()
         self._without = without
-        self._contents = {}  # by id
 
     def _once(self, value, path):
         if isinstance(value, self._without):
             return {"object": type(value).__name__}
-        if id(value) not in self._contents:
-            self._contents[id(value)] = self._content_of_object(value, path)
-            self._kept.append(value)
-        return self._contents[id(value)]
+        if id(value) not in self._met:
+            self._met[id(value)] = self._content_of_object(value, path), value
+        return self._met[id(value)][0]
 
     def _keep(self, tensor, path):
         return tensor.shape, digest_of(tensor)
