@@ -105,8 +105,7 @@ def holding(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
     if estimator.criterion in _TWOING:
         peer.criterion = "gini"  # the impurity of twoing's nodes
     nodes = np.zeros(tree.node_count, NODE_DTYPE)
-    for ours, theirs in (("children_left", "left_child"), ("children_right", "right_child")):
-        nodes[theirs] = getattr(tree, ours)
+    nodes["left_child"], nodes["right_child"] = tree.children_left, tree.children_right
     for name in NODE_DTYPE.names[2:]:
         nodes[name] = getattr(tree, name)
     n_classes = np.atleast_1d(getattr(estimator, "n_classes_", np.ones(tree.n_outputs)))
@@ -144,10 +143,8 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     ours = counterpart(estimator, sklearn.tree, cart)
     check_is_fitted(estimator)
     peer = estimator.tree_
-    form = Nodes.create(0, 1, 1)
-    arrays = (
-        np.array(getattr(peer, name), dtype=getattr(form, name).dtype) for name in Nodes._fields
-    )
+    kinds = zip(Nodes._fields, Nodes.create(0, 1, 1), strict=True)
+    arrays = (np.array(getattr(peer, name), like.dtype) for name, like in kinds)
     ours.tree_, ours._grown_in = Tree(_reached(Nodes(*arrays)), peer.n_features), "float32"
     if peer.n_outputs > 1:
         ours.tree_._n_classes = np.array(peer.n_classes, np.int64)
