@@ -92,9 +92,6 @@ class Packed(NamedTuple):
             return left + missing_goes_right(self, place)
         return left + np.uint64(x > self.words[place + place + _ONE])
 
-    def has_arrived(self, place):
-        return np.uint64(self.words[place + place]) >> self.feature_bits == 0
-
     def value_at(self, place):
         return np.uint64(self.words[place + place + _ONE])
 
@@ -183,9 +180,6 @@ class PackedWide(NamedTuple):
         if np.isnan(threshold):
             return left + np.uint64(not is_in_left_subset(self.lists, self.list_start[place], x))
         return left + np.uint64(x > threshold)
-
-    def has_arrived(self, place):
-        return self.words[place] & _LOW == 0
 
     def value_at(self, place):
         return np.uint64(self.row_of_value[place])

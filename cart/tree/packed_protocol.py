@@ -17,11 +17,6 @@ def step(packed, place, X, row, may_miss):
 
 
 @dispatch
-def has_arrived(packed, place):
-    """Whether the node at `place` is a leaf."""
-
-
-@dispatch
 def value_at(packed, place):
     """The row of `value` of a leaf: a shared row, or one numbered within its tree after these."""
 

@@ -18,7 +18,6 @@ from cart.tree.packed_protocol import (
     MISSING_LEFT,
     as_compared,
     fetch,
-    has_arrived,
     is_missing,
     left_of,
     missing_goes_right,
@@ -60,8 +59,8 @@ class PackedWithSurrogates(NamedTuple):
             return left + _goes_right(self.packed, self.surrogates, place, X, row)
         return step(self.packed, place, X, row, False)
 
-    def has_arrived(self, place):
-        return has_arrived(self.packed, place)
+    def left_of(self, place):
+        return left_of(self.packed, place)
 
     def value_at(self, place):
         return value_at(self.packed, place)

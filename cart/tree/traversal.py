@@ -27,7 +27,7 @@ from cart.tree.packed import (
 from cart.tree.packed_protocol import (
     MISSING_LEFT,
     fetch,
-    has_arrived,
+    left_of,
     step,
     value_at,
     write_rows,
@@ -158,10 +158,10 @@ def _step_all(packed, place, X, row, may_miss):
 
 @inline_kernel
 def _note(packed, walkers, walker, place, n_todo):
-    """Store the place of a walker, and add it to `todo` unless it has arrived."""
+    """Store the place of a walker, and add it to `todo` unless it has arrived at a leaf."""
     walkers.place[walker] = place
     walkers.todo[n_todo] = walker
-    return n_todo + (not has_arrived(packed, place))
+    return n_todo + (left_of(packed, place) != place)
 
 
 @inline_kernel
