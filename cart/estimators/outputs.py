@@ -185,10 +185,8 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         best = self._best_classes(X, check_input)
         if self.n_outputs_ == 1:
             return self.classes_.take(best[:, 0])
-        predicted = np.empty(best.shape, self.classes_[0].dtype)
-        for k, labels in enumerate(self.classes_):
-            predicted[:, k] = labels.take(best[:, k])
-        return predicted
+        each = [labels.take(best[:, k]) for k, labels in enumerate(self.classes_)]
+        return np.stack(each, axis=1)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
