@@ -204,7 +204,7 @@ class _Writer:
         if array.dtype == object:
             items = [self.content_of(item, path) for item in array.ravel().tolist()]
             return {"objects": items, "shape": list(array.shape)}
-        as_it_is, tensor = _in_file(array.dtype), array
+        tensor = array
         if not (array.flags.carray and array.dtype.isnative):
             tensor = np.require(array, array.dtype.newbyteorder("="), "CA")
         if array.dtype.kind == "U" and array.itemsize:
@@ -213,7 +213,7 @@ class _Writer:
             tensor = tensor.view(np.int64)
         if tensor.dtype.char not in _TENSORS:
             raise _refusal(array, path)
-        return {"array": self._keep(tensor, path), "as": as_it_is}
+        return {"array": self._keep(tensor, path), "as": _in_file(array.dtype)}
 
     def _keep(self, tensor, path):
         name = path.strip(".") or "array"
@@ -309,10 +309,9 @@ class _Reader:
             return [self.value_of(item) for item in content]
         (kind, *_), given = content, content
         if kind == "float":
-            require(
-                given["float"] in _NO_NUMBERS, f"{given['float']!r} is not one of {_NO_NUMBERS}"
-            )
-            return float(given["float"])
+            said = given["float"]
+            require(said in _NO_NUMBERS, f"{said!r} is not one of {_NO_NUMBERS}")
+            return float(said)
         if kind == "tuple":
             return tuple(self.value_of(given["tuple"]))
         if kind == "dict":
@@ -320,10 +319,9 @@ class _Reader:
         if kind == "number":
             return _number_from(*given["number"])
         if kind == "same":
-            require(
-                0 <= given["same"] < len(self._met), "it refers to an object that it does not hold"
-            )
-            return self._met[given["same"]]
+            at = given["same"]
+            require(0 <= at < len(self._met), "it refers to an object that it does not hold")
+            return self._met[at]
         value = self._object_of(kind, given)
         self._met.append(value)
         return value
