@@ -82,8 +82,7 @@ def count_merged_values(X, table, n_jobs=None):
     may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
     if n_samples < _MIN_ROWS or not hasattr(X, "iloc"):
         X = _as_array(X, may_merge)
-    if is_ranked:
-        may_merge &= n_left < n_samples
+    may_merge &= n_left < n_samples  # without ranks n_left is 0: not known yet
     if may_merge.any():
         may_merge &= ~_surviving_columns(X)
 
