@@ -34,7 +34,7 @@ class SortedRows(NamedTuple):
         n_features, n_rows = len(table.columns), table.codes.shape[1]
         codes = table.codes.astype(np.uint32, copy=False)
         order = np.empty((n_features, n_rows), np.uint64)
-        n_codes = int(np.diff(table.level_start).max(initial=0))
+        n_codes = int(table.n_levels().max(initial=0))
         n_categories = getattr(table, "n_categories", np.zeros(1, np.int64))
         room = np.zeros(max(n_codes, int(n_categories.max(initial=0))) + 2, np.int64)
         _order(codes, table.columns, room, order)

@@ -142,7 +142,7 @@ def look_up(table, columns, which, n_jobs=None):
     ndarray of shape (n_levels,), of the precision of the columns
         Column after column.
     """
-    start = np.concatenate(([0], np.cumsum(np.diff(table.level_start)[which])))
+    start = np.concatenate(([0], np.cumsum(table.n_levels()[which])))
     n_columns = len(start) - 1
     levels = np.empty(start[-1], columns.precision)
 

@@ -50,7 +50,7 @@ def is_mostly_equal(table, looked_at, others_max, read_fast=0):
     most = others_max[2 * looked_at < len(table.columns)]
     if table.codes.size < _CELLS_MIN or np.mean(_least_shares_of_others(table)) > most:
         return False
-    times = np.where(np.diff(table.level_start) <= read_fast, _TIMES_IF_READ_FAST, 1.0)
+    times = np.where(table.n_levels() <= read_fast, _TIMES_IF_READ_FAST, 1.0)
     return bool(np.mean(_most_of(_some_rows(table))[1] * times) <= most)
 
 
@@ -83,7 +83,7 @@ def codes_of_most(table, others_max):
 def _least_shares_of_others(table):
     """The least share of each column's cells that can hold another code than the frequent one: each
     of the other values is in a row of its own."""
-    return (np.diff(table.level_start) - 1) / table.codes.shape[1]
+    return (table.n_levels() - 1) / table.codes.shape[1]
 
 
 def _most_of(codes):

@@ -78,7 +78,7 @@ def count_merged_values(X, table, n_jobs=None):
     n_merged, n_left = np.zeros((2, n_features), np.int64)
     is_ranked = not isinstance(table, FloatTable)
     if is_ranked:
-        n_left[:] = np.diff(table.level_start)
+        n_left[:] = table.n_levels()
     may_merge = getattr(table, "n_categories", np.zeros(n_features)) == 0
     if n_samples < _MIN_ROWS or not hasattr(X, "iloc"):
         X = _as_array(X, may_merge)
@@ -100,7 +100,7 @@ def count_merged_values(X, table, n_jobs=None):
                 n_merged[mine], n_left[mine] = counts
 
     if may_merge.any():
-        in_parts(count, n_features, n_jobs if n_samples >= _MIN_ROWS else 1)
+        in_parts(count, n_features, n_jobs, 1 if n_samples >= _MIN_ROWS else n_features)
     return n_merged, n_left
 
 

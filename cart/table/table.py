@@ -118,6 +118,10 @@ class Table(NamedTuple):
         """Whether the table has the values of its codes."""
         return len(self.levels.array) == self.level_start[-1]
 
+    def n_levels(self):
+        """How many levels each column has, (n_columns,) int64."""
+        return self.level_start[1:] - self.level_start[:-1]  # np.diff takes eight times as long
+
     def without(self, features):
         """Return the table without one or several features."""
         return self._replace(columns=np.delete(self.columns, features))
@@ -125,7 +129,7 @@ class Table(NamedTuple):
     def narrow(self, dtype=np.uint16):
         """Return the table with narrower codes, of which the caches hold more; the table itself if
         the dtype is not narrower, or too narrow, or a value is missing."""
-        n_codes = np.diff(self.level_start).max()
+        n_codes = self.n_levels().max()
         if self.codes.itemsize <= np.dtype(dtype).itemsize:
             return self
         if n_codes > np.iinfo(dtype).max + 1 or self.codes.max() == MISSING:

@@ -100,7 +100,7 @@ def fill_thresholds(trees, table, columns, n_jobs=None):
         which = slice(first, end) if end - first == len(mine) else mine
         values = Levels.of(look_up(table, columns, which))
         n_levels = np.zeros_like(table.level_start)
-        n_levels[mine + 1] = np.diff(table.level_start)[mine]
+        n_levels[mine + 1] = table.n_levels()[mine]
         part = table._replace(levels=values, tops=values, level_start=np.cumsum(n_levels))
         for features, thresholds in splits:
             write_thresholds(features, thresholds, part, first, end)

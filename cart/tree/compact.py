@@ -256,8 +256,9 @@ def _as_bools(bits, n):
 
 
 def _in_few_bytes(numbers):
-    ends = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-    return numbers.astype(np.result_type(*map(np.min_scalar_type, ends)))
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    dtype = np.min_scalar_type(high)
+    return numbers.astype(dtype if low == 0 else np.result_type(dtype, np.min_scalar_type(low)))
 
 
 @entry_kernel

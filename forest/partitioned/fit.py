@@ -87,7 +87,7 @@ def fit_together(
         total_weight = _plan_draws(model, engine, spans[-1][-1], weight, size)
         kind, bins = _learn_categories(model, look, kind, bins)
         table = bins.table()
-        dtype = np.min_scalar_type(int(np.diff(table.level_start).max()))
+        dtype = np.min_scalar_type(int(table.n_levels().max()))
         codes = engine.map(_code, X_parts, range(n_parts), common=(kind, bins, dtype, folder))
         if not model.oob_score:
             del X_parts  # workers need not keep X in memory

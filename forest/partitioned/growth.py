@@ -64,7 +64,7 @@ class PartitionedTable(NamedTuple):
     @property
     def n_codes(self):
         """Largest number of codes of a feature, including the missing one."""
-        return int(np.diff(self.table.level_start).max()) + 1
+        return int(self.table.n_levels().max()) + 1
 
 
 def grow_together(

@@ -57,7 +57,7 @@ class SparseCuts(NamedTuple):
     @classmethod
     def create(cls, table, n_rows, n_classes):
         rows, codes = np.empty_like(table.rows), np.empty_like(table.codes)
-        first = np.empty(np.diff(table.level_start).max(initial=0) + 1, np.int64)
+        first = np.empty(table.n_levels().max(initial=0) + 1, np.int64)
         _order_by_code(table.entry_start, table.rows, table.codes, rows, codes, first)
         return cls(
             rows, codes, *np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8),

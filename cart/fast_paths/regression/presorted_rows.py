@@ -102,7 +102,7 @@ class PresortedRows(NamedTuple):
         stride = n_rows + PADDING
         sorted_rows, modes = np.empty(shape, np.uint32), np.empty(n_columns, np.uint32)
         n_known, mode_rows = np.empty(n_columns, np.int64), np.empty((n_columns, 2), np.int64)
-        n_codes = np.diff(table.level_start).max()  # more than rows, if there are many categories
+        n_codes = table.n_levels().max()  # more than rows, if there are many categories
         begin = np.empty(n_codes + 2, np.int32)
         _sort_rows(table.codes, table.level_start, sorted_rows, n_known, (modes, mode_rows), begin)
         n_equal = np.diff(mode_rows)[:, 0]

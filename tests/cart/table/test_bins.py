@@ -14,13 +14,13 @@ from sklearn.datasets import make_classification, make_friedman1
 
 import cart
 import forest
+from cart.estimators.encoding import encode_columns
 from cart.interop.bridge import counterpart
 from cart.table.bins import bin_table
 from cart.table.columns import Columns
 from cart.table.encoding import encode
 from forest.interop.bridge import from_sklearn, to_sklearn
 from importance import drop_column
-from importance.core.fitted_forest import check_forest
 from importance.inference.refit import Refits
 from tests.agreement.same import assert_same_tables, assert_same_tree, trees_of
 from tests.examples import examples
@@ -291,7 +291,7 @@ def test_refits_have_the_same_bins(kind):
     X, labels, numbers = make_data(300, 4)
     y = target_for(kind, labels, numbers)
     model = kind(6, max_bins=5, random_state=0).fit(X, y)
-    assert_same_tables(check_forest(model, X, y).encode(), bin_table(encode(Columns(X)), 5))
+    assert_same_tables(encode_columns(model, X, "best"), bin_table(encode(Columns(X)), 5))
     dropped = drop_column(model, X, y).values
     assert dropped[0] > dropped[2]
     model, X, _ = Refits.of(model, X, y).fit(1, rows=np.arange(200))

@@ -126,7 +126,7 @@ def _grow(growth, table, tiers, scratch, limits):
 
 def _n_codes(table):
     """How many codes the column with the most has."""
-    return int(np.diff(table.level_start).max())
+    return int(table.n_levels().max())
 
 
 class HistogramPath(MeanPath):
