@@ -14,7 +14,6 @@ from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
 from cart.splitting.category_subsets import CategoricalTable
-from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import Draw
 from cart.splitting.splitter import BestSplitter
 from cart.table.ranking import MISSING
@@ -42,16 +41,6 @@ class GrownTree(NamedTuple):
 def tree_at(trees, first):
     """The tree whose nodes begin at `first`: views of the same arrays."""
     return GrownTree(from_node(trees.nodes, first), trees.cuts[first:])
-
-
-@inline_kernel
-def push(waiting, height, start, end, tier, depth, n_constant, impurity):
-    waiting.start[height] = start
-    waiting.end[height] = end
-    waiting.tier[height] = tier
-    waiting.depth[height] = depth
-    waiting.n_constant[height] = n_constant
-    waiting.impurity[height] = impurity
 
 
 NONE_MISSING, MISSING_RIGHT, MISSING_LEFT = range(3)  # where a cut sends missing values, if any
@@ -90,17 +79,6 @@ def cut_between(table, feature, left_code, right_code, score, missing):
     column = table.columns[feature]
     n_codes = table.level_start[column + 1] - table.level_start[column]
     return Cut(feature, left_code, min(np.int64(right_code), n_codes), score, missing, 0.0)
-
-
-@inline_kernel
-def may_be_split(n, weight, depth, impurity, limits):
-    return (
-        depth < limits.max_depth
-        and not weight < 2 * limits.min_weight_leaf
-        and n >= limits.min_samples_split
-        and n >= 2 * limits.min_samples_leaf
-        and not impurity <= EPSILON  # true of nan, which comes of squares that overflow
-    )
 
 
 @inline_kernel

@@ -11,6 +11,7 @@ grown on the copy. Every copy numbers its rows anew.
 
 import numpy as np
 
+from cart.growth.frontier import moved
 from cart.jit.decorators import dispatch, inline_kernel
 
 LEAST_SHARE = 1 / 24  # of the columns: copies pay where a node looks at this share or more
@@ -54,12 +55,10 @@ def copy_rows(rows, start, n, nearer, layout):
 
 @inline_kernel
 def nearest_copy(tiers, node, layout):
-    """Copy the rows of a node to the nearest tier that has room; return where they start and end
-    there, and the number of the tier."""
-    start, end, tier = node.start, node.end, node.tier
+    """Copy the rows of a PendingNode to the nearest tier that has room; return the node there."""
     for nearer in range(node.tier + 1, len(tiers)):
-        n = end - start
+        n = node.end - node.start
         if n <= room_of(tiers[nearer]):
-            copy_rows(tiers[tier], start, n, tiers[nearer], layout)
-            start, end, tier = 0, n, nearer
-    return start, end, tier
+            copy_rows(tiers[node.tier], node.start, n, tiers[nearer], layout)
+            node = moved(node, np.int64(0), n, np.int64(nearer))
+    return node

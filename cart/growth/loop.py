@@ -22,6 +22,15 @@ class Children(NamedTuple):
     left: float  # impurity of the left child
     right: float  # impurity of the right child
     decrease: float  # weighted impurity decrease
+    value: float  # halfway between their predictions, where this bounds the nodes below
+
+
+class FoundCut(NamedTuple):
+    """The result of a search."""
+
+    feature: int  # -1 if there is no cut
+    cut: tuple  # as the path keeps it
+    last: int  # the feature in whose order the samples are, or where these are listed in order
 
 
 # ---------------------------------------------------------------------------- the protocol
@@ -42,7 +51,7 @@ def search(way, node):
     """Search the best cut; return the node, the cut, and how many features are constant.
 
     The search may move the node's samples to another place, which the caches hold; the node that is
-    returned has the new place. A cut has a `feature`, which is -1 if there is no cut.
+    returned has the new place. The cut is a FoundCut, or another tuple with a `feature`.
     """
 
 
@@ -100,6 +109,16 @@ def grow(way, tree, candidates):
             this, n_nodes = n_nodes, n_nodes + 1
         else:
             return n_nodes
+
+
+@inline_kernel
+def decrease_of(node, left, right, left_weight, total):
+    """The weighted impurity decrease of a split, from the impurities of the children, the weight of
+    the left one, and that of the tree."""
+    right_weight = node.weight - left_weight
+    return (node.weight / total) * (
+        node.impurity - (right_weight / node.weight * right) - (left_weight / node.weight * left)
+    )
 
 
 @inline_kernel

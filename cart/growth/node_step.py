@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.growth.frontier import NodeStack, with_weight
+from cart.growth.loop import Children, FoundCut, decrease_of
 from cart.growth.plan import Limits
 from cart.growth.routing import BySurrogates, Learned, begin_routes, route_missing
 from cart.jit.decorators import inline_kernel
@@ -14,7 +15,6 @@ from cart.splitting.feature_draw import Draw, key_children, move_key
 from cart.splitting.splitter import (
     Bounds,
     SearchContext,
-    Split,
     best_split,
     cut_at,
     divide,
@@ -47,24 +47,6 @@ class TreeRows(NamedTuple):
     samples: np.ndarray  # (n,) uint64: the in-bag samples, in the order of the nodes
     weight: float  # of all samples
     keep_order: bool  # whether sums depend on the order of the samples
-
-
-class GeneralCut(NamedTuple):
-    """The result of a search."""
-
-    feature: int  # -1 if there is no cut
-    split: Split
-    last_feature: int  # the last feature looked at
-
-
-class GeneralChildren(NamedTuple):
-    """Children (see `cart.growth.loop`), and the value between them that bounds them."""
-
-    middle: int
-    left: float
-    right: float
-    decrease: float
-    value: float  # halfway between the predictions of the children
 
 
 class GeneralWay(NamedTuple):
@@ -105,27 +87,22 @@ class GeneralWay(NamedTuple):
             context_of(self, node), self.rows.samples, node.start, node.end - node.start,
             node.row, node.n_constant,
         )  # fmt: skip
-        return node, GeneralCut(split.feature, split, last_feature), n_constant
+        return node, FoundCut(split.feature, split, last_feature), n_constant
 
-    def divide(self, node, cut):
+    def divide(self, node, found):
         n, keys, criterion = node.end - node.start, self.node.keys, self.criterion
         context, samples = context_of(self, node), self.rows.samples
-        gather_sides(context, cut.split, samples, node.start, n)
-        route_missing(self.route, self.node, cut.split, samples, node.start, n)
-        n_left = divide(context, cut.split, cut.last_feature, samples, node.start, n)
+        gather_sides(context, found.cut, samples, node.start, n)
+        route_missing(self.route, self.node, found.cut, samples, node.start, n)
+        n_left = divide(context, found.cut, found.last, samples, node.start, n)
         side = cut_at(criterion, self.node, n_left, n)
         left, right = protocol.children_impurity(
             criterion, side, self.node.records, keys, n_left, n
         )
         value_left, value_right = protocol.side_values(criterion, side)
-        weight_right = node.weight - side.weight
-        decrease = (node.weight / self.rows.weight) * (
-            node.impurity
-            - (weight_right / node.weight * right)
-            - (side.weight / node.weight * left)
-        )
+        decrease = decrease_of(node, left, right, side.weight, self.rows.weight)
         value = value_left / 2.0 + value_right / 2.0
-        return GeneralChildren(node.start + n_left, left, right, decrease, value)
+        return Children(node.start + n_left, left, right, decrease, value)
 
     def move_row(self, row, to):
         inherited = self.inherited
@@ -135,15 +112,15 @@ class GeneralWay(NamedTuple):
         inherited.upper[to] = inherited.upper[row]
         move_key(self.draw, row, to)
 
-    def write_split(self, tree, this, node, cut, children):
-        split, middle = cut.split, children.middle
+    def write_split(self, tree, this, node, found, children):
+        split, middle = found.cut, children.middle
         tree.feature[this] = split.feature
         tree.threshold[this] = split.threshold
         # If no value was missing in training, missing values follow the majority.
         majority_left = middle - node.start > node.end - middle
         tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
         write_list(self.table, this, split.column)
-        inherit(self, this, node.row, cut.feature, children.value, node.row + 1, node.row)
+        inherit(self, this, node.row, found.feature, children.value, node.row + 1, node.row)
 
 
 @inline_kernel

@@ -34,8 +34,8 @@ from cart.fast_paths.classification.impurities import (
 )
 from cart.fast_paths.classification.packed_rows import Layout, pack_rows
 from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
-from cart.growth.frontier import NodeStack, moved, push_root, with_weight
-from cart.growth.loop import Children, grow
+from cart.growth.frontier import NodeStack, push_root, with_weight
+from cart.growth.loop import Children, decrease_of, grow
 from cart.growth.node_step import child_bounds
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel
@@ -96,7 +96,7 @@ class ClassCountsWay(NamedTuple):
                 value[1] = 1.0 - value[0]
 
     def search(self, node):
-        node = moved(node, *nearest_copy(self.tiers, node, self.layout))
+        node = nearest_copy(self.tiers, node, self.layout)
         counts, weight = self.scratch.pending[node.row], np.int64(node.weight)
         searched = ClassNode(self.criterion, self.prefix, self.layout, counts, weight)
         draw, limits = self.draw, self.limits
@@ -123,16 +123,12 @@ class ClassCountsWay(NamedTuple):
         n_left = divide_words(self.cuts, self, node, cut, left_counts)
         weight, left_weight = np.int64(node.weight), total_weight(left_counts)
         left, right = child_impurities(self.criterion, left_counts, counts, left_weight, weight)
-        share_left = np.float64(left_weight) / np.float64(weight)
-        share_right = np.float64(weight - left_weight) / np.float64(weight)
-        decrease = (np.float64(weight) / self.scratch.total[0]) * (
-            node.impurity - share_right * right - share_left * left
-        )
+        decrease = decrease_of(node, left, right, np.float64(left_weight), self.scratch.total[0])
         for c in range(counts.shape[0]):
             counts[c] -= left_counts[c]
         if self.limits.is_monotonic:
             _pass_on_bounds(self, node.row, self.limits.monotonic[cut.feature])
-        return Children(node.start + n_left, left, right, decrease)
+        return Children(node.start + n_left, left, right, decrease, 0.0)
 
     def move_row(self, row, to):
         scratch = self.scratch

@@ -216,16 +216,6 @@ class Halves(NamedTuple):
     value: float
 
 
-class MeanChildren(NamedTuple):
-    """Children (see `cart.growth.loop`), and their Halves."""
-
-    middle: int
-    left: float
-    right: float
-    decrease: float
-    halves: Halves
-
-
 @inline_kernel
 def halves_with(left, right, node, left_weight, left_sum):
     """The Halves with these impurities; `value` is the midpoint of the means."""

@@ -34,24 +34,22 @@ from cart.fast_paths.regression.cut_score import (
     copy_row,
     is_free_of_order,
     score_divided,
-    sum_children,
-    take_row,
 )
-from cart.fast_paths.regression.node_sums import FEW, TOTAL, MeanChildren, exchange, exchange_few
+from cart.fast_paths.regression.node_sums import FEW, TOTAL, exchange, exchange_few
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
     MeanWay,
     TreeGrowth,
+    add_up_split,
     begin_growth,
     bounds_at,
-    decrease_of,
     node_of,
     split_node,
 )
 from cart.fast_paths.rows_across import create_across, write_across
-from cart.growth.frontier import NodeStack, moved
-from cart.growth.loop import grow
+from cart.growth.frontier import NodeStack
+from cart.growth.loop import FoundCut, grow
 from cart.growth.plan import Limits
 from cart.jit.decorators import dispatch, entry_kernel, inline_kernel, like
 from cart.primitives.gather import EXPECTED_MAX, expect, take
@@ -70,7 +68,6 @@ from cart.splitting.feature_draw import (
     mark_constant,
     mark_searched,
     next_feature,
-    restart,
 )
 from cart.splitting.splitter import RandomSplitter
 from cart.table.float_table import FloatTable
@@ -180,17 +177,12 @@ class Beside(NamedTuple):
         partition(sides, samples, n, samples, self.room[1])
 
 
-class DrawnCut(NamedTuple):
-    """What a search has found."""
-
-    feature: int  # -1 where there is no cut
-    cut: Cut  # `right_code` is how many samples go left
-    last: int  # the last feature looked at
-
-
 @like(MeanWay)
 class DrawnMeanWay(NamedTuple):
-    """What the path works on; see the protocol of `cart.growth.loop`."""
+    """What the path works on; see the protocol of `cart.growth.loop`.
+
+    The `right_code` of a cut that was found is how many samples go left.
+    """
 
     table: tuple
     growth: TreeGrowth
@@ -203,7 +195,7 @@ class DrawnMeanWay(NamedTuple):
     limits: Limits
 
     def search(self, node):
-        node = moved(node, *nearest_copy(self.tiers, node, self.growth.criterion))
+        node = nearest_copy(self.tiers, node, self.growth.criterion)
         rows, draw, limits = self.tiers[node.tier], self.growth.draw, self.limits
         few, samples = _has_few(rows, node), rows.samples[node.start : node.end]
         if few:
@@ -230,27 +222,18 @@ class DrawnMeanWay(NamedTuple):
             best, last = _try_three(self, node, samples), np.int64(-1)
         elif few:
             best = _try_drawn(self, node, samples, best)
-        return node, DrawnCut(best.feature, best, last), end_draw(draw, drawing)
+        return node, FoundCut(best.feature, best, last), end_draw(draw, drawing)
 
     def divide(self, node, found):
-        rows, growth, cut = self.tiers[node.tier], self.growth, found.cut
-        samples, n_left = rows.samples[node.start : node.end], np.int64(cut.right_code)
-        divide_at(self.division, self, node, samples, found)
-        mine, middle = node_of(growth, node), node.start + n_left
-        halves = sum_children(
-            growth.criterion, rows.samples, rows.targets, mine, middle, growth.sums
-        )
-        decrease = decrease_of(mine, halves, growth.total_weight)
-        return MeanChildren(middle, halves.left, halves.right, decrease, halves)
+        rows, growth = self.tiers[node.tier], self.growth
+        divide_at(self.division, self, node, rows.samples[node.start : node.end], found)
+        middle = node.start + np.int64(found.cut.right_code)
+        return add_up_split(growth, rows.samples, rows.targets, node_of(growth, node), middle)
 
     def write_split(self, tree, this, node, found, children):
-        cut = found.cut
-        n_left = children.middle - node.start
-        split_node(
-            tree, this, node_of(tree, node), cut, n_left, children.halves, node.row, self.limits
-        )
-        tree.nodes.threshold[this] = cut.threshold
-        write_list(self.table, this, self.table.columns[cut.feature])
+        split_node(tree, this, node_of(tree, node), found.cut, children, self.limits)
+        tree.nodes.threshold[this] = found.cut.threshold
+        write_list(self.table, this, self.table.columns[found.feature])
 
 
 @inline_kernel
@@ -375,14 +358,8 @@ def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
 def _begin_tree(table, growth, rows, weights, y, seed, limits, first_node):
     """Begin a tree whose nodes start at `first_node`: return its way, with the root pending."""
     tiers, gathered, cuts, scores, division = rows
-    samples, targets = tiers[0].samples, tiers[0].targets
-    restart(growth.draw, seed)
-    n = 0
-    for row in range(y.shape[0]):
-        take_row(growth.criterion, targets, row, weights[row], y)
-        samples[n] = row
-        n += weights[row] > 0.0
-    tree = begin_growth(growth, first_node, samples, targets, n)
+    first = tiers[0]
+    tree = begin_growth(growth, first_node, first.samples, first.targets, weights, y, seed)
     return DrawnMeanWay(table, tree, tiers, gathered, cuts, scores, division, tree.stack, limits)
 
 

@@ -21,10 +21,8 @@ from cart.fast_paths.base import (
     MISSING_RIGHT,
     NO_CUT,
     NONE_MISSING,
-    Cut,
     cut_between,
     has_missing,
-    may_be_split,
 )
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows
 from cart.fast_paths.regression.cut_criteria import cuts_of
@@ -33,8 +31,6 @@ from cart.fast_paths.regression.cut_score import (
     grow_if_small,
     is_by_gain,
     slack_of,
-    sum_children,
-    take_row,
 )
 from cart.fast_paths.regression.large_nodes.screening import (
     Screen,
@@ -49,7 +45,7 @@ from cart.fast_paths.regression.large_nodes.sharing import (
     screen_features,
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
-from cart.fast_paths.regression.node_sums import MeanChildren, divide_in_order, swap_across
+from cart.fast_paths.regression.node_sums import divide_in_order, swap_across
 from cart.fast_paths.regression.ordered_search import search_in_order
 from cart.fast_paths.regression.presorted_rows import PresortedRows, presorting_pays
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
@@ -74,19 +70,18 @@ from cart.fast_paths.regression.tree_growth import (
     MeanPath,
     MeanWay,
     TreeGrowth,
+    add_up_split,
     begin_growth,
-    decrease_of,
     node_at,
     place_children,
     split_node,
     write_mean,
 )
-from cart.growth.frontier import NodeStack
-from cart.growth.loop import grow
+from cart.growth.frontier import NodeStack, may_split
+from cart.growth.loop import FoundCut, grow, is_enough, left_child, right_child
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.splitting.criteria import AbsoluteError, Entropy, Gini, Poisson, SquaredError
-from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -95,7 +90,6 @@ from cart.splitting.feature_draw import (
     mark_constant,
     mark_searched,
     next_feature,
-    restart,
 )
 from cart.table.ranking import MISSING
 from cart.table.table import Table, keeps_order, same_value
@@ -231,62 +225,55 @@ def _grow_trees(table, growth, scratch, weights, y, seeds, limits, first_node):
 @inline_kernel
 def _begin_tree(growth, table, scratch, weights, y, seed, first_node):
     """Begin a tree whose nodes start at `first_node`: return its TreeGrowth, the root pending."""
-    samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
-    restart(growth.draw, seed)
-    n = 0
+    samples, is_in_bag = scratch.samples, scratch.is_left
+    tree = begin_growth(growth, first_node, samples, scratch.targets, weights, y, seed)
     for row in range(y.shape[0]):
-        weight = weights[row]
-        take_row(growth.criterion, targets, row, weight, y)
-        is_left[row] = weight > 0.0  # used as `is_in_bag` here
-        samples[n] = row
-        n += weight > 0.0
-    begin_tree(scratch.rows, table, samples, n, is_left)
-    return begin_growth(growth, first_node, samples, targets, n)
+        is_in_bag[row] = weights[row] > 0.0
+    begin_tree(scratch.rows, table, samples, tree.stack.end[0], is_in_bag)
+    return tree
 
 
 @inline_kernel
 def _grow(growth, table, scratch, limits):
     """Grow one tree, whose root is pending; return how many nodes it has."""
-    criterion, sums, draw, rows = growth.criterion, growth.sums, growth.draw, scratch.rows
-    samples, targets, is_left = scratch.samples, scratch.targets, scratch.is_left
+    rows, samples, targets, is_left = (
+        scratch.rows,
+        scratch.samples,
+        scratch.targets,
+        scratch.is_left,
+    )
     height = 1
     n_nodes = 0
     while height > 0:
         height -= 1
         node = node_at(growth, height)
-        may_split = may_be_split(node.n, node.weight, node.depth, node.impurity, limits)
-        if may_split:
+        is_leaf = not may_split(node, limits)
+        if not is_leaf:
             n_grown = grow_if_small(
-                criterion, growth, table, scratch, node, height, n_nodes, limits
+                growth.criterion, growth, table, scratch, node, height, n_nodes, limits
             )
             if n_grown >= 0:
                 n_nodes = n_grown
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(growth, this, node.impurity, node.n, sums[height])
-        if not may_split:
+        write_mean(growth, this, node)
+        if is_leaf:
             continue
         cut, n_constant, last = _search(scratch, growth, table, node, limits)
         if cut.feature < 0:
             continue
         n_left = _divide_samples(scratch, growth.swap, table, node, cut, last)
-        middle = node.start + n_left
-        halves = sum_children(criterion, samples, targets, node, middle, sums)
-        decrease = decrease_of(node, halves, growth.total_weight)
-        if decrease + EPSILON < limits.min_impurity_decrease:
+        children = add_up_split(growth, samples, targets, node, node.start + n_left)
+        if not is_enough(children.decrease, limits):
             continue
-        split_node(growth, this, node, cut, n_left, halves, height, limits)
+        split_node(growth, this, node, cut, children, limits)
         note_split(rows, table, this, node, cut, n_left)
-        depth, heavy = node.depth + 1, np.inf
-        if may_be_split(n_left, heavy, depth, halves.left, limits) or may_be_split(
-            node.n - n_left, heavy, depth, halves.right, limits
-        ):
-            features = draw.features[n_constant:]
+        left, right = left_child(node, children, 0), right_child(node, children, 0)
+        if may_split(left, limits) or may_split(right, limits):
+            features = growth.draw.features[n_constant:]
             divide_features(scratch.shared, rows, table, features, node, cut, n_left, is_left)
-        height, n_nodes = place_children(
-            growth, node, middle, halves, n_constant, height, n_nodes, limits
-        )
+        height, n_nodes = place_children(growth, node, children, n_constant, n_nodes, limits)
     return n_nodes
 
 
@@ -302,14 +289,6 @@ def _divide_samples(scratch, swap, table, node, cut, last):
     else:
         divide_in_order(samples, node.start, node.end, is_left, scratch.order)
     return n_left
-
-
-class FoundCut(NamedTuple):
-    """What a search has found."""
-
-    feature: int  # -1 where there is no cut
-    cut: Cut
-    last: int  # as `_search` returns it
 
 
 @like(MeanWay)
@@ -334,20 +313,15 @@ class SortedWay(NamedTuple):
         scratch, growth = self.scratch, self.growth
         mine = node_at(growth, node.row)
         n_left = _divide_samples(scratch, growth.swap, self.table, mine, found.cut, found.last)
-        middle, features = node.start + n_left, growth.draw.features
-        halves = sum_children(
-            growth.criterion, scratch.samples, scratch.targets, mine, middle, growth.sums
-        )
         divide_features(
-            scratch.shared, scratch.rows, self.table, features, mine, found.cut, n_left,
+            scratch.shared, scratch.rows, self.table, growth.draw.features, mine, found.cut, n_left,
             scratch.is_left,
         )  # fmt: skip
-        decrease = decrease_of(mine, halves, growth.total_weight)
-        return MeanChildren(middle, halves.left, halves.right, decrease, halves)
+        return add_up_split(growth, scratch.samples, scratch.targets, mine, node.start + n_left)
 
     def write_split(self, tree, this, node, found, children):
         n_left, mine = children.middle - node.start, node_at(tree, node.row)
-        split_node(tree, this, mine, found.cut, n_left, children.halves, node.row, self.limits)
+        split_node(tree, this, mine, found.cut, children, self.limits)
         note_split(self.scratch.rows, self.table, this, mine, found.cut, n_left)
 
 

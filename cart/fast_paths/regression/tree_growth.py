@@ -15,27 +15,40 @@ import numpy as np
 
 from cart.fast_paths.base import (
     FastPath,
-    NodeStack,
     has_missing,
-    may_be_split,
-    push,
+    tree_at,
     write_leaf,
     write_split,
     write_way_of_missing,
 )
 from cart.fast_paths.regression import class_weights, several_means
-from cart.fast_paths.regression.cut_score import WEIGHT, root_impurity, sum_node, write_value
+from cart.fast_paths.regression.cut_score import (
+    WEIGHT,
+    root_impurity,
+    sum_children,
+    sum_node,
+    take_row,
+    write_value,
+)
 from cart.fast_paths.regression.node_sums import LOWER, REST, TOTAL, UPPER, SwapScratch
 from cart.fast_paths.regression.small_nodes.node import small_node_max
 from cart.fast_paths.regression.small_nodes.ranked_rows import SmallNode
-from cart.growth.frontier import pending_at, with_weight
+from cart.growth.frontier import (
+    NodeStack,
+    may_split,
+    pending_at,
+    push,
+    push_root,
+    with_weight,
+)
+from cart.growth.loop import Children, decrease_of, left_child, right_child
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
 from cart.splitting.criteria import Entropy, Gini, SquaredError
-from cart.splitting.feature_draw import Draw, key_children, move_key
+from cart.splitting.feature_draw import Draw, key_children, move_key, restart
 from cart.splitting.splitter import Bounds
-from cart.tree.nodes import Grown, from_node
+from cart.tree.nodes import Grown
 from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
 
 
@@ -88,17 +101,22 @@ class Node(NamedTuple):
 
 
 @inline_kernel
-def begin_growth(growth, first_node, samples, targets, n):
-    """Begin a tree on samples[:n], whose nodes start at `first_node`: return its TreeGrowth, with
-    the root pending."""
-    criterion, stack, sums = growth.criterion, growth.stack, growth.sums
+def begin_growth(growth, first_node, samples, targets, weights, y, seed):
+    """Begin a tree on the rows that have a weight, whose nodes start at `first_node`: write what is
+    kept of the rows; return its TreeGrowth, with the root pending."""
+    criterion, sums, n = growth.criterion, growth.sums, np.int64(0)
+    tree = tree_at(growth, first_node)
+    restart(growth.draw, seed)
+    for row in range(y.shape[0]):
+        take_row(criterion, targets, row, weights[row], y)
+        samples[n] = row
+        n += weights[row] > 0.0
     sum_node(criterion, samples, targets, 0, n, sums[0])
     sums[0, LOWER], sums[0, UPPER] = -np.inf, np.inf
-    total_weight = sums[0, WEIGHT]
-    push(stack, 0, 0, n, 0, 0, 0, root_impurity(criterion, samples, targets, n, sums[0]))
+    push_root(growth.stack, n, root_impurity(criterion, samples, targets, n, sums[0]))
     return TreeGrowth(
-        criterion, from_node(growth.nodes, first_node), growth.cuts[first_node:], growth.draw,
-        stack, sums, growth.drawn, growth.swap, growth.small, total_weight, growth.y_max,
+        criterion, tree.nodes, tree.cuts, growth.draw, growth.stack, sums, growth.drawn,
+        growth.swap, growth.small, sums[0, WEIGHT], growth.y_max,
     )  # fmt: skip
 
 
@@ -126,47 +144,46 @@ def node_of(growth, pending):
 
 
 @inline_kernel
-def write_mean(growth, this, impurity, n, sums):
+def write_mean(growth, this, node):
     """Write node `this` as a leaf, including its value, clipped to its bounds."""
-    write_leaf(growth.nodes, this, impurity, n, sums[WEIGHT])
-    value = growth.nodes.value[this]
+    sums, value = growth.sums[node.row], growth.nodes.value[this]
+    write_leaf(growth.nodes, this, node.impurity, node.end - node.start, sums[WEIGHT])
     write_value(growth.criterion, value, sums)
     value[0, 0] = min(max(value[0, 0], sums[LOWER]), sums[UPPER])
 
 
 @inline_kernel
-def split_node(growth, this, node, cut, n_left, halves, height, limits):
+def split_node(growth, this, node, cut, children, limits):
     """Turn node `this` into a split, and write its children's bounds to their rows of sums."""
     write_split(growth.nodes, this, cut, growth.cuts)
-    write_way_of_missing(growth.nodes, this, cut, n_left, node.n)
+    write_way_of_missing(growth.nodes, this, cut, children.middle - node.start, node.n)
     direction = np.int64(0)
     if limits.is_monotonic:
         direction = np.int64(limits.monotonic[cut.feature])
     for is_left in (True, False):
-        bounds = child_bounds(node.bounds, direction, halves.value, is_left)
-        growth.sums[height + is_left, LOWER] = bounds.lower
-        growth.sums[height + is_left, UPPER] = bounds.upper
-    key_children(growth.draw, height)
+        bounds = child_bounds(node.bounds, direction, children.value, is_left)
+        growth.sums[node.row + is_left, LOWER] = bounds.lower
+        growth.sums[node.row + is_left, UPPER] = bounds.upper
+    key_children(growth.draw, node.row)
 
 
 @inline_kernel
-def place_children(growth, node, middle, halves, n_constant, height, n_nodes, limits):
+def place_children(growth, node, children, n_constant, n_nodes, limits):
     """Write the children of a split that are leaves, if it is their turn; push the others.
 
-    The left child has its sums in sums[height + 1], the right one in sums[height].
     Returns the number of pending nodes and the number of nodes written.
     """
-    stack, sums = growth.stack, growth.sums
-    start, end, tier, depth = node.start, node.end, node.tier, node.depth + 1
-    if may_be_split(middle - start, sums[height + 1, WEIGHT], depth, halves.left, limits):
-        push(stack, height, middle, end, tier, depth, n_constant, halves.right)
-        push(stack, height + 1, start, middle, tier, depth, n_constant, halves.left)
+    stack, sums, height = growth.stack, growth.sums, node.row
+    left, right = left_child(node, children, n_constant), right_child(node, children, n_constant)
+    if may_split(with_weight(left, sums[left.row, WEIGHT], left.impurity), limits):
+        push(stack, right)
+        push(stack, left)
         return height + 2, n_nodes
-    write_mean(growth, n_nodes, halves.left, middle - start, sums[height + 1])
-    if may_be_split(end - middle, sums[height, WEIGHT], depth, halves.right, limits):
-        push(stack, height, middle, end, tier, depth, n_constant, halves.right)
+    write_mean(growth, n_nodes, left)
+    if may_split(with_weight(right, sums[right.row, WEIGHT], right.impurity), limits):
+        push(stack, right)
         return height + 1, n_nodes + 1
-    write_mean(growth, n_nodes + 1, halves.right, end - middle, sums[height])
+    write_mean(growth, n_nodes + 1, right)
     return height, n_nodes + 2
 
 
@@ -177,7 +194,7 @@ class MeanWay:
         return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)
 
     def write_leaf(self, tree, this, node):
-        write_mean(tree, this, node.impurity, node.end - node.start, tree.sums[node.row])
+        write_mean(tree, this, node)
 
     def move_row(self, row, to):
         sums = self.growth.sums
@@ -187,14 +204,18 @@ class MeanWay:
 
 
 @inline_kernel
-def decrease_of(node, halves, total_weight):
-    """The weighted impurity decrease of a split."""
-    left_weight, right_weight = halves.left_weight, node.weight - halves.left_weight
-    return (node.weight / total_weight) * (
-        node.impurity
-        - (right_weight / node.weight * halves.right)
-        - (left_weight / node.weight * halves.left)
-    )
+def add_up_split(growth, samples, targets, node, middle):
+    """Write the sums of both children of a divided node; return its Children."""
+    halves = sum_children(growth.criterion, samples, targets, node, middle, growth.sums)
+    return children_with(growth, node, middle, halves)
+
+
+@inline_kernel
+def children_with(growth, node, middle, halves):
+    """The Children of a node with these Halves."""
+    left, right, left_weight, value = halves
+    decrease = decrease_of(node, left, right, left_weight, growth.total_weight)
+    return Children(middle, left, right, decrease, value)
 
 
 _OF_CLASSES = Gini, Entropy

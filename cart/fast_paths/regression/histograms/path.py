@@ -16,10 +16,9 @@ from itertools import starmap
 
 import numpy as np
 
-from cart.fast_paths.base import may_be_split
 from cart.fast_paths.cache_copies import create_cache_copies, nearest_copy
 from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
-from cart.fast_paths.regression.cut_score import slack_of, write_target
+from cart.fast_paths.regression.cut_score import slack_of
 from cart.fast_paths.regression.histograms.histogram import (
     CODES_MAX,
     HistogramRows,
@@ -30,22 +29,20 @@ from cart.fast_paths.regression.histograms.histogram import (
     search_histograms,
 )
 from cart.fast_paths.regression.histograms.numbers import Numbers
-from cart.fast_paths.regression.node_sums import add_up_children
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
-    Node,
+    add_up_split,
     begin_growth,
-    decrease_of,
     node_at,
     place_children,
     split_node,
     write_mean,
 )
+from cart.growth.frontier import may_split, pending_at, push
+from cart.growth.loop import is_enough
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.primitives.float_order import WHOLE_MAX, are_whole
-from cart.splitting.criterion import EPSILON
-from cart.splitting.feature_draw import restart
 from cart.table.frequent_codes import is_mostly_equal
 from cart.table.table import Table
 
@@ -57,70 +54,51 @@ _OTHERS_MAX = 1 / 4, 1 / 6
 _LARGEST = 1e50  # limit of targets and weights: products of their squares stay finite
 
 
-@inline_kernel
-def _move_to_cache_copy(tiers, stack, height, node):
-    """Copy a node's rows to the nearest tier that it fits into; return the Node there."""
-    start, end, tier = nearest_copy(tiers, node, None)
-    stack.start[height], stack.end[height] = start, end
-    return Node(
-        start, end, node.n, tier, node.depth, node.n_constant, node.impurity, node.weight,
-        node.total, node.rest, node.bounds, node.row,
-    )  # fmt: skip
-
-
 @entry_kernel
 def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
     """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
     tiers, scratch = rows
-    table_rows = tiers[0]
+    rows, targets = tiers[0].rows, tiers[0].targets
     for t in range(weights.shape[0]):
-        restart(growth.draw, seeds[t])
-        n = 0
-        for row in range(y.shape[0]):
-            write_target(table_rows.targets, row, weights[t, row], y[row])
-            table_rows.rows[n] = row
-            n += weights[t, row] > 0.0
-        tree = begin_growth(growth, first_node[t], table_rows.rows, table_rows.targets, n)
+        tree = begin_growth(growth, first_node[t], rows, targets, weights[t], y, seeds[t])
         first_node[t + 1] = first_node[t] + _grow(tree, table, tiers, scratch, limits)
 
 
 @inline_kernel
 def _grow(growth, table, tiers, scratch, limits):
     """Grow one tree, whose root is pending; return how many nodes it has."""
-    small, sums, columns = growth.small, growth.sums, scratch.columns
+    small, columns = growth.small, scratch.columns
     height = 1
     n_nodes = 0
     while height > 0:
         height -= 1
         node = node_at(growth, height)
-        may_split = may_be_split(node.n, node.weight, node.depth, node.impurity, limits)
-        if may_split:
-            node = _move_to_cache_copy(tiers, growth.stack, height, node)
+        is_leaf = not may_split(node, limits)
+        if not is_leaf:
+            push(growth.stack, nearest_copy(tiers, pending_at(growth.stack, height), None))
+            node = node_at(growth, height)
         rows = tiers[node.tier]
-        if may_split and node.n <= small.n_max:
+        if not is_leaf and node.n <= small.n_max:
             n_grown = grow_small(columns, growth, table, rows, node, height, n_nodes, limits)
             if n_grown >= 0:
                 n_nodes = n_grown
                 continue
         this = n_nodes
         n_nodes += 1
-        write_mean(growth, this, node.impurity, node.n, sums[height])
-        if not may_split:
+        write_mean(growth, this, node)
+        if is_leaf:
             continue
         slack = slack_of(node.n, growth.y_max)
         cut, n_constant = search_histograms(scratch, rows, table, growth.draw, node, slack, limits)
         if cut.feature < 0:
             continue
         middle = divide_rows(columns, scratch, rows, table, cut, node)
-        halves = add_up_children(growth.criterion, rows.rows, rows.targets, node, middle, sums)
-        decrease = decrease_of(node, halves, growth.total_weight)
-        if decrease + EPSILON < limits.min_impurity_decrease:
+        children = add_up_split(growth, rows.rows, rows.targets, node, middle)
+        if not is_enough(children.decrease, limits):
             continue
-        split_node(growth, this, node, cut, middle - node.start, halves, height, limits)
+        split_node(growth, this, node, cut, children, limits)
         note_split(columns, table, this, cut)
-        height, n_nodes = place_children(
-            growth, node, middle, halves, n_constant, height, n_nodes, limits
-        )
+        height, n_nodes = place_children(growth, node, children, n_constant, n_nodes, limits)
     return n_nodes
 
 

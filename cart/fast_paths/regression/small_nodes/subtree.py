@@ -8,7 +8,7 @@ Samples are kept in scikit-learn's order, as in large nodes, but as numbers with
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_RIGHT, NO_CUT, NONE_MISSING, cut_between, may_be_split
+from cart.fast_paths.base import MISSING_RIGHT, NO_CUT, NONE_MISSING, cut_between
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     halves_of,
@@ -17,7 +17,7 @@ from cart.fast_paths.regression.cut_score import (
     weight_at,
     y_at,
 )
-from cart.fast_paths.regression.node_sums import REST, TOTAL, add_up_children, swap_across
+from cart.fast_paths.regression.node_sums import REST, TOTAL, swap_across
 from cart.fast_paths.regression.small_nodes.cut import (
     best_small_node_cut,
     mark_small_node,
@@ -25,14 +25,16 @@ from cart.fast_paths.regression.small_nodes.cut import (
 )
 from cart.fast_paths.regression.small_nodes.node import code_of, draw_and_sort
 from cart.fast_paths.regression.tree_growth import (
-    decrease_of,
+    add_up_split,
+    children_with,
     node_at,
     place_children,
     split_node,
     write_mean,
 )
+from cart.growth.frontier import may_split
+from cart.growth.loop import is_enough, left_child, right_child
 from cart.jit.decorators import inline_kernel
-from cart.splitting.criterion import EPSILON
 from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
@@ -65,18 +67,17 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
     n_nodes : int
         Number of nodes, the subtree included.
     """
-    small, sums = growth.small, growth.sums
-    base = height - 1
+    small, base = growth.small, height - 1
     while height > base:
         height -= 1
         node = node_at(growth, height)
         this = n_nodes
         n_nodes += 1
-        write_mean(growth, this, node.impurity, node.n, sums[height])
-        if not may_be_split(node.n, node.weight, node.depth, node.impurity, limits):
+        write_mean(growth, this, node)
+        if not may_split(node, limits):
             continue
         if node.n == 2:
-            n_nodes = _split_two(growth, table, samples, node, this, height, limits)
+            n_nodes = _split_two(growth, table, samples, node, this, limits)
             continue
         cut, n_constant, last = _search(growth, table, samples, node, limits)
         if cut.feature < 0:
@@ -85,21 +86,16 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
             samples[node.start + i] = number_at(small, i, last)
         n_left = mark_small_node(small, table, samples, node, cut)
         swap_across(samples, node.start, node.end, small.is_left, growth.swap)
-        middle = node.start + n_left
-        criterion = growth.criterion
-        halves = add_up_children(criterion, samples, small.targets, node, middle, sums)
-        decrease = decrease_of(node, halves, growth.total_weight)
-        if decrease + EPSILON < limits.min_impurity_decrease:
+        children = add_up_split(growth, samples, small.targets, node, node.start + n_left)
+        if not is_enough(children.decrease, limits):
             continue
-        split_node(growth, this, node, cut, n_left, halves, height, limits)
-        height, n_nodes = place_children(
-            growth, node, middle, halves, n_constant, height, n_nodes, limits
-        )
+        split_node(growth, this, node, cut, children, limits)
+        height, n_nodes = place_children(growth, node, children, n_constant, n_nodes, limits)
     return n_nodes
 
 
 @inline_kernel
-def _split_two(growth, table, samples, node, this, height, limits):
+def _split_two(growth, table, samples, node, this, limits):
     """Split a node of two rows, just written as a leaf, into leaves; return the number of nodes.
 
     There are only two cuts to compare: either row may be on the left.
@@ -119,21 +115,21 @@ def _split_two(growth, table, samples, node, this, height, limits):
             feature = one_left
     if feature == other_left:
         one, other = other, one
-    left_sums, middle = sums[height + 1], node.start + 1
+    left_sums, middle = sums[node.row + 1], node.start + 1
     _sum_of_one(small, one, left_sums)
-    _sum_of_one(small, other, sums[height])
+    _sum_of_one(small, other, sums[node.row])
     left = left_sums[WEIGHT], left_sums[TOTAL], 0.0, left_sums[REST]
     halves = halves_of(growth.criterion, samples, small.targets, node, middle, left)
-    decrease = decrease_of(node, halves, growth.total_weight)
-    if decrease + EPSILON < limits.min_impurity_decrease:
+    children = children_with(growth, node, middle, halves)
+    if not is_enough(children.decrease, limits):
         return this + 1
     column = np.int64(table.columns[feature])
     one_code, other_code = code_of(small, table, one, column), code_of(small, table, other, column)
     missing = MISSING_RIGHT if other_code == MISSING else NONE_MISSING
     cut = cut_between(table, feature, one_code, other_code, 0.0, missing)
-    split_node(growth, this, node, cut, 1, halves, height, limits)
-    write_mean(growth, this + 1, halves.left, 1, left_sums)
-    write_mean(growth, this + 2, halves.right, 1, sums[height])
+    split_node(growth, this, node, cut, children, limits)
+    write_mean(growth, this + 1, left_child(node, children, node.n_constant))
+    write_mean(growth, this + 2, right_child(node, children, node.n_constant))
     return this + 3
 
 
