@@ -200,6 +200,7 @@ class FastPath(ABC):
             `cart.table.thresholds`.
         """
         if self._scratch is None:
+            self._table = self._with_room(self._table)
             n_rows, n_noted = self._n_rows_of_stack, self._room if self._is_best_first else 0
             self._candidates = Candidates.create(n_noted)
             scratch = self._create_scratch()  # first: all of it is written, so reuse freed memory
@@ -208,6 +209,8 @@ class FastPath(ABC):
                 NodeStack.create(n_rows),
                 *scratch,
             )
+        if self.table_kind is CategoricalTable:
+            self._table.begin_tree(None)
         if self._is_best_first:
             return list(map(self._grow_best_first, weights, seeds))
         if self._capacity < len(weights):
@@ -228,6 +231,11 @@ class FastPath(ABC):
         if self._has_cuts and self._table.is_complete:
             write_thresholds(*kept.splits, self._table)
         return [kept] if len(weights) == 1 else Batch(kept, first_node).trees()
+
+    def _with_room(self, table):
+        """The table with room for trees on all of its rows."""
+        n_rows, plan = len(self._y), self._plan
+        return table.with_room(n_rows, n_rows, 2 * n_rows, plan.n_outputs, plan.n_values)
 
     @property
     def shares_nodes(self):

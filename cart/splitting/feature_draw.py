@@ -183,6 +183,19 @@ def likely_next(draw, drawing, j, n_numbers):
     return draw.features[at if at != j else drawing.end - 1]
 
 
+BARRED = 2  # what a feature may be besides constant (True) or not (False), see `mark_barred`
+
+
+@inline_kernel
+def mark(draw, drawing, j, is_constant):
+    """Note what the feature at position j is in this node; return the new Drawing."""
+    if is_constant == BARRED:
+        return mark_barred(draw, drawing, j)
+    if is_constant:
+        return mark_constant(draw, drawing, j)
+    return mark_searched(draw, drawing, j)
+
+
 @inline_kernel
 def mark_constant(draw, drawing, j):
     """Note that the feature at position j is constant in this node; return the new Drawing."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut, write_split
 from cart.fast_paths.classification.cuts import (
-    BARRED,
     BestCuts,
     Ordered,
     divide_in_order,
@@ -40,6 +39,7 @@ from cart.splitting.category_subsets import (
     order_categories,
     write_subset,
 )
+from cart.splitting.feature_draw import BARRED
 from cart.table.ranking import MISSING
 
 
@@ -52,9 +52,6 @@ class CategoryCuts(NamedTuple):
     @classmethod
     def create(cls, n_categories, n_classes):
         return cls(np.zeros((n_categories, 1 if n_classes <= 2 else n_classes), np.int64))
-
-    def begin_tree(self, way, n):
-        way.table.subsets.n_listed[:] = 0
 
     def search_feature(self, way, node, searched, feature, best):
         if way.table.n_categories[way.table.columns[feature]] == 0:
@@ -71,7 +68,16 @@ class CategoryCuts(NamedTuple):
         return np.int64(False), found
 
     def divide_words(self, way, node, cut, left_counts):
-        return _divide(way, node, cut, left_counts)
+        subsets, rows = way.table.subsets, way.tiers[node.tier]
+        column = way.table.columns[cut.feature]
+        codes, above = rows.codes[column], way.table.n_categories[column]
+        if above == 0:
+            return divide_in_order(way, node, cut, ColumnCodes(codes), left_counts)
+        subsets.goes_left[above] = cut.missing == MISSING_LEFT
+        sides = SubsetCodes(codes, subsets.goes_left, above)
+        n_left = divide_in_order(way, node, cut, sides, left_counts)
+        _list_smaller_side(subsets, rows.words, node, cut, n_left, codes, way.layout)
+        return n_left
 
     def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
@@ -290,21 +296,6 @@ class SubsetCodes(NamedTuple):
             gathered[i] = 1 - self.goes_left[min(np.int64(gathered[i]), self.above)]
 
 
-@inline_kernel
-def _divide(way, node, cut, left_counts):
-    """See `cart.fast_paths.classification.cuts.divide_words`; also list the subset, if any."""
-    subsets, rows = way.table.subsets, way.tiers[node.tier]
-    column = way.table.columns[cut.feature]
-    codes, above = rows.codes[column], way.table.n_categories[column]
-    if above == 0:
-        return divide_in_order(way, node, cut, ColumnCodes(codes), left_counts)
-    subsets.goes_left[above] = cut.missing == MISSING_LEFT
-    sides = SubsetCodes(codes, subsets.goes_left, above)
-    n_left = divide_in_order(way, node, cut, sides, left_counts)
-    _list_smaller_side(subsets, rows.words, node, cut, n_left, codes, way.layout)
-    return n_left
-
-
 @kernel
 def _list_smaller_side(subsets, words, node, cut, n_left, codes, layout):
     """List the categories on the smaller side of a divided node."""
@@ -329,11 +320,6 @@ class CategoryCountsPath(ClassCountsPath):
 
     table_kind = CategoricalTable
     most_outputs = 1
-
-    def _create_scratch(self):
-        n_rows = len(self._y)
-        self._table = self._table.with_room(n_rows, n_rows, 2 * n_rows, 1, self._n_classes)
-        return super()._create_scratch()
 
     def _create_cuts(self):
         return CategoryCuts.create(self._table.n_categories.max(), self._n_classes)

@@ -27,14 +27,13 @@ BLOCK = 64  # cuts
 class PrefixCounts(NamedTuple):
     """Prefix counts of the current entries: item i is for cut i, which has entry i on its left.
 
-    With two classes, `second` is used; with more, `power_left`, `power_right` and `bound`.
+    With two classes, `second` is used; with more, `power_left` and `power_right`.
     """
 
     weight: np.ndarray  # (n + 1,) int32
     second: np.ndarray  # (n + 1,) int32: weight of the second class
-    power_left: np.ndarray  # (n + 1,) float64: sum of `power` over the class counts
+    power_left: np.ndarray  # (n + 1,) float64: sum of powers over the class counts
     power_right: np.ndarray  # (n + 1,) float64: the same right of the cut
-    bound: np.ndarray  # (n + 1,) float64: see `screening`
     gain: np.ndarray  # (n + 1,) float32; NO_CUT between entries of the same code
     gain_bits: np.ndarray  # (n + 1,) int32: the same memory; in the same order as gains >= 0
     samples: np.ndarray  # (n + 1,) int32: the same memory; before gains, the samples of each code
@@ -50,8 +49,8 @@ class PrefixCounts(NamedTuple):
         gain = np.empty(n + 1, np.float32)
         return cls(
             np.empty(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n_powers),
-            np.empty(n_powers), np.empty(n_powers), gain, gain.view(np.int32),
-            gain.view(np.int32), np.empty(n // BLOCK + 1, np.int32), np.empty(n_classes, np.int64),
+            np.empty(n_powers), gain, gain.view(np.int32), gain.view(np.int32),
+            np.empty(n // BLOCK + 1, np.int32), np.empty(n_classes, np.int64),
             np.empty(n + 1, np.int64), np.zeros(1, np.int64), np.empty(n + 1, np.uint32),
         )  # fmt: skip
 
@@ -67,13 +66,11 @@ class ClassNode(NamedTuple):
 
 
 @dispatch
-def power(criterion, count):
-    """The function of a class count that the criterion sums over classes, int64."""
-
-
-@dispatch
 def begin_left(criterion, left, counts):
-    """Begin with nothing left of the cut; return the sums of powers left and right."""
+    """Begin with nothing left of the cut; return the sums of powers left and right.
+
+    A power, int64, is what the criterion sums up over the class counts.
+    """
 
 
 @dispatch
@@ -162,12 +159,14 @@ def _count_classes_as(running, code, counts, sign):
 
 
 @inline_kernel
-def count_keys(running, keys, n, lowest, highest, n_classes, layout):
-    """Count the classes of every code of keys, whose lowest and highest codes are given."""
-    _begin_counting(running, np.int64(lowest), np.int64(highest - lowest) + 1, n_classes)
-    for i in range(n):
-        code = np.uint64(code_of_key(keys[i], layout) - lowest)
-        _count(running.histogram, code, keys[i], n_classes, layout)
+def count_keys(running, keys, lowest, shift, n_buckets, n_classes, layout):
+    """Count the classes of every bucket of keys, whose lowest code is given; `shift` turns a key,
+    less the key of that code, into its bucket."""
+    _begin_counting(running, np.int64(lowest), n_buckets, n_classes)
+    base = lowest << layout.low_bits
+    for i in range(keys.shape[0]):
+        bucket = np.uint64((keys[i] - base) >> shift)
+        _count(running.histogram, bucket, keys[i], n_classes, layout)
 
 
 @inline_kernel
@@ -207,14 +206,14 @@ def _begin_counting(running, origin, n_codes, n_classes):
 
 
 @inline_kernel
-def _count(histogram, code, word, n_classes, layout):
+def _count(histogram, bucket, word, n_classes, layout):
     """Count a word. Two classes share a cell: the weight above that of the second class."""
     w = weight_of(word, layout)
     c = class_of(word, layout)
     if n_classes == 2:
-        histogram[code] += w << 32 | w * c
+        histogram[bucket] += w << 32 | w * c
     else:
-        histogram[code * np.uint64(n_classes) + np.uint64(c)] += w
+        histogram[bucket * np.uint64(n_classes) + np.uint64(c)] += w
 
 
 @inline_kernel

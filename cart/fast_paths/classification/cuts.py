@@ -61,13 +61,10 @@ def expect_next(cuts, way, node, drawing, j):
     """Prefetch what the search of the feature after the one at position j will read."""
 
 
-BARRED = 2  # answers `search_feature`, besides False (it varies) and True (it is constant)
-
-
 @dispatch
 def search_feature(cuts, way, node, searched, feature, best):
     """Search a feature; return whether it is constant in the node, or BARRED (see
-    `cart.splitting.feature_draw.mark_barred`), and the better Cut."""
+    `cart.splitting.feature_draw.mark`), and the better Cut."""
 
 
 @dispatch
@@ -111,7 +108,10 @@ class BestCuts(NamedTuple):
         pass
 
     def search_feature(self, way, node, searched, feature, best):
-        return search_codes(way, node, searched, feature, best)
+        codes = read_codes(way, node, searched, feature, best)
+        if codes.is_searched:
+            best = search_ordered(way, node, searched, feature, codes, best)
+        return codes.is_constant, best
 
     def end_search(self, way, node, searched, best):
         return best
@@ -174,7 +174,7 @@ def _try_to_count(node, least, n, span, keys, spare):
         return True
     if n < _HISTOGRAM_MIN or n_cells >= n:
         return False
-    count_keys(running, keys, n, lowest, highest, n_classes, layout)
+    count_keys(running, keys[:n], lowest, layout.low_bits, n_codes, n_classes, layout)
     if least > 1:
         count_samples(running, keys, n, lowest, highest, layout)
     return True
@@ -188,15 +188,6 @@ class Ordered(NamedTuple):
     is_counted: bool  # in the histogram, as places of categories are
     is_constant: bool  # whether there is only one value
     is_searched: bool  # whether a cut may be better than the best so far
-
-
-@inline_kernel
-def search_codes(way, node, searched, feature, best):
-    """Do what `search_feature` does, for all cuts between codes."""
-    codes = read_codes(way, node, searched, feature, best)
-    if codes.is_searched:
-        best = search_ordered(way, node, searched, feature, codes, best)
-    return codes.is_constant, best
 
 
 @inline_kernel
@@ -224,7 +215,10 @@ def search_ordered(way, node, searched, feature, codes, best):
     table, scratch, n = way.table, way.scratch, node.end - node.start
     criterion, prefix, layout, counts, weight = searched
     column, span, missing = table.columns[feature], codes.span, codes.missing
-    rules = _what_is_asked(way, node, feature, missing, span[1] == missing)
+    limits, monotony = way.limits, monotony_of(way, node, feature)
+    rules = CutRules(
+        limits.min_samples_leaf, missing, span[1] == missing, limits.min_weight_leaf, monotony
+    )
     if codes.is_counted:
         entries = prefix.levels
         n_entries = add_up_counts(criterion, prefix, span[0], span[1], counts, layout)
@@ -254,12 +248,6 @@ def search_ordered(way, node, searched, feature, codes, best):
         entries = prefix.levels
         while begin < n and code_of_key(entries[begin], layout) == missing:
             begin += 1
-
-
-@inline_kernel
-def _what_is_asked(way, node, feature, missing, has_missing):
-    limits, monotony = way.limits, monotony_of(way, node, feature)
-    return CutRules(limits.min_samples_leaf, missing, has_missing, limits.min_weight_leaf, monotony)
 
 
 @inline_kernel

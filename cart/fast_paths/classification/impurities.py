@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.classification.cumulative_counts import count_left, power
+from cart.fast_paths.classification.cumulative_counts import count_left
 from cart.jit.decorators import dispatch, inline_kernel, like
 from cart.splitting.class_criteria import share_times_log
 
@@ -70,6 +70,11 @@ def write_shares(criterion, value, counts, weight):
     """Write the value of a node with these counts to `value`, of shape (n_outputs, n_values)."""
 
 
+@dispatch
+def _power(criterion, count):
+    """The power of a class count, see `cart.fast_paths.classification.cumulative_counts`."""
+
+
 @inline_kernel
 def gain_of_squares(running, entries, first, last, weight, low_mask):
     """Write as gains the sum, over both sides, of squared counts divided by the side's weight."""
@@ -102,22 +107,22 @@ class GiniCuts(NamedTuple):
             squares += np.float64(counts[c]) * np.float64(counts[c])
         return 1.0 - squares / (np.float64(weight) * np.float64(weight))
 
-    def power(self, count):
+    def _power(self, count):
         return count * count
 
     def begin_left(self, left, counts):
         power_right = np.int64(0)
         for c in range(counts.shape[0]):
             left[c] = 0
-            power_right += power(self, counts[c])
+            power_right += _power(self, counts[c])
         return np.int64(0), power_right
 
     def move_left(self, left, counts, c, w):
         before = left[c]
         right = counts[c] - before
         left[c] = before + w
-        more = power(self, before + w) - power(self, before)
-        return more, power(self, right - w) - power(self, right)
+        more = _power(self, before + w) - _power(self, before)
+        return more, _power(self, right - w) - _power(self, right)
 
     def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
         """For two classes, gains are (n1 - w p1)**2 / (w (W - w)), half of the impurity decrease.
@@ -217,7 +222,7 @@ class EntropyCuts(NamedTuple):
             entropy -= share_times_log(np.float64(counts[c]), np.float64(weight))
         return entropy
 
-    def power(self, count):
+    def _power(self, count):
         return self.table[count]
 
     def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):

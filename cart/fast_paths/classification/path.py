@@ -14,7 +14,6 @@ from cart.fast_paths.cache_copies import create_cache_copies, nearest_copy
 from cart.fast_paths.classification.class_rows import ClassRows, ClassScratch
 from cart.fast_paths.classification.cumulative_counts import ClassNode, PrefixCounts
 from cart.fast_paths.classification.cuts import (
-    BARRED,
     BestCuts,
     begin_search,
     begin_tree,
@@ -45,19 +44,14 @@ from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
     key_children,
-    mark_barred,
-    mark_constant,
-    mark_searched,
+    mark,
     move_key,
     next_feature,
     restart,
 )
 from cart.tree.recompute import DEPTH_FIRST, GINI, WEIGHTS, WHOLE_COUNTS
 
-CACHE_COPY_BYTES = (
-    2**19,
-    2**16,
-)  # of a column in each cache copy (see `cart.fast_paths.cache_copies`)
+CACHE_COPY_BYTES = 2**19, 2**16  # of a column in each copy, see `cart.fast_paths.cache_copies`
 _CLASSES_MAX = 256
 _OUTPUTS_MAX, _JOINT_MAX = 6, 64  # with several outputs: their number, and that of joint classes
 _WEIGHT_MAX = 2**26  # its square is exact in double precision
@@ -108,12 +102,7 @@ class ClassCountsWay(NamedTuple):
             feature = draw.features[j]
             expect_next(self.cuts, self, node, drawing, j)
             is_constant, best = search_feature(self.cuts, self, node, searched, feature, best)
-            if is_constant == BARRED:
-                drawing = mark_barred(draw, drawing, j)
-            elif is_constant:
-                drawing = mark_constant(draw, drawing, j)
-            else:
-                drawing = mark_searched(draw, drawing, j)
+            drawing = mark(draw, drawing, j, is_constant)
             j, drawing = next_feature(draw, drawing, limits.max_features)
         best = end_search(self.cuts, self, node, searched, best)
         return node, best, end_draw(draw, drawing)

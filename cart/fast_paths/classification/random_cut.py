@@ -61,10 +61,8 @@ _VECTORS_PAY = 32  # rows from which on vectors pay
 _SHARE = 1 / 16  # of the columns: rows across pay if nodes look at this share or more
 _TABLE_MAX = 1 << 20  # values: no larger table is held across as a whole
 _ROWS_MAX = 2048  # rows of a node: of more, columns are read faster than rows across
-_NEAR_ROWS = (
-    _ROWS_MAX,
-    512,
-)  # sizes of near tiers across; a table that is held across needs the last only
+# Sizes of near tiers across; a table that is held across needs the last only.
+_NEAR_ROWS = _ROWS_MAX, 512
 
 
 class AcrossRows(NamedTuple):

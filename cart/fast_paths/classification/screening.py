@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from cart.fast_paths.base import is_cut
-from cart.fast_paths.classification.cumulative_counts import power
+from cart.fast_paths.classification.cumulative_counts import begin_left, count_keys, move_left
 from cart.fast_paths.classification.impurities import (
     approximate_gains,
     bounds_more_classes,
@@ -59,13 +59,12 @@ def screen(node, keys, n, span, score, table, column, kept):
     shift = layout.low_bits + np.uint32(max(n_bits_of(highest - lowest) - n_bits, 0))
     base = lowest << layout.low_bits
     n_buckets = np.int64(((highest << layout.low_bits) - base) >> shift) + 1
+    count_keys(running, keys[:n], lowest, shift, n_buckets, n_classes, layout)
     for i in range(3 * n_buckets + 1):  # distinct codes, as `approximate_gains` expects of cuts
         running.levels[i] = np.uint32(i) << layout.low_bits
     if n_classes == 2:
-        _count_two(running.histogram, keys, n, base, shift, n_buckets, layout)
         _bound_two(criterion, running, n_buckets, counts, weight, layout)
     else:
-        _count_more(running.histogram, keys, n, base, shift, n_buckets, n_classes, layout)
         _bound_more(criterion, running, n_buckets, counts, weight, layout)
     spare = 2 * n_buckets
     gains = running.gain_bits[:n_buckets]  # of the borders behind the buckets
@@ -96,16 +95,6 @@ def screen(node, keys, n, span, score, table, column, kept):
 
 
 # ------------------------------------------------------------------------------- two classes
-
-
-@inline_kernel
-def _count_two(buckets, keys, n, base, shift, n_buckets, layout):
-    """Count the classes of every bucket: the weight above that of the second class."""
-    for b in range(n_buckets):
-        buckets[b] = 0
-    for i in range(n):
-        w = weight_of(keys[i], layout)
-        buckets[(keys[i] - base) >> shift] += w << 32 | w * class_of(keys[i], layout)
 
 
 @inline_kernel
@@ -146,17 +135,6 @@ def _list(running, i, left, weight, counts):
 
 
 # ------------------------------------------------------------------------------ more classes
-
-
-@inline_kernel
-def _count_more(buckets, keys, n, base, shift, n_buckets, n_classes, layout):
-    """Count the classes of every bucket."""
-    for cell in range(n_buckets * n_classes):
-        buckets[cell] = 0
-    for i in range(n):
-        bucket = np.int64((keys[i] - base) >> shift)
-        cell = bucket * n_classes + class_of(keys[i], layout)
-        buckets[cell] += weight_of(keys[i], layout)
 
 
 @inline_kernel
@@ -202,14 +180,12 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
             product = min(w * (W - w), w_before * (W - w_before))
             farthest = max(length_before, length) + stray
             bound = farthest * farthest * W / product
-        running.bound[b] = min(node + bound, W)  # W: both sides are pure
+        running.gain[n_buckets + b] = np.float32(min(node + bound, W))  # W: both sides are pure
         before = after
         length_before = length
     approximate_gains(
         criterion, running, running.levels, 0, n_buckets, counts, weight, layout.low_mask
     )
-    for b in range(n_buckets):
-        running.gain[n_buckets + b] = np.float32(running.bound[b])
 
 
 @inline_kernel
@@ -298,12 +274,9 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
             bucket = own
             weight, power_left, power_right = _before(criterion, running, bucket, counts)
         w = weight_of(keys[i], layout)
-        c = class_of(keys[i], layout)
-        before = running.left[c]
-        right = counts[c] - before
-        power_left += power(criterion, before + w) - power(criterion, before)
-        power_right += power(criterion, right - w) - power(criterion, right)
-        running.left[c] = before + w
+        more, less = move_left(criterion, running.left, counts, class_of(keys[i], layout), w)
+        power_left += more
+        power_right += less
         weight += w
         running.weight[i] = weight
         running.power_left[i] = power_left
@@ -315,12 +288,11 @@ def _before(criterion, running, bucket, counts):
     """Weight and sums of powers for the border before a bucket; writes the counts to `left`."""
     n_classes = counts.shape[0]
     weight = np.int64(0)
-    power_left = np.int64(0)
-    power_right = np.int64(0)
+    power_left, power_right = begin_left(criterion, running.left, counts)
     for c in range(n_classes):
         count = running.histogram[bucket * n_classes + c]
-        running.left[c] = count
+        more, less = move_left(criterion, running.left, counts, c, count)
+        power_left += more
+        power_right += less
         weight += count
-        power_left += power(criterion, count)
-        power_right += power(criterion, counts[c] - count)
     return weight, power_left, power_right

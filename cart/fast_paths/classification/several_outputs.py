@@ -56,9 +56,6 @@ class GiniOfSeveralCuts(NamedTuple):
         _count_cells(self.cells, counts, self.all)
         return _gini(self, self.all, np.float64(weight))
 
-    def power(self, count):
-        return count * count
-
     def begin_left(self, left, counts):
         _count_cells(self.cells, counts, self.all)
         squares = np.int64(0)

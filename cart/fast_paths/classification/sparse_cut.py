@@ -72,10 +72,64 @@ class SparseCuts(NamedTuple):
             _note_place(words, self.places, i, way.layout)
 
     def search_feature(self, way, node, searched, feature, best):
-        return _search_feature(self, way, node, searched, feature, best)
+        table, scratch, keys = way.table, way.scratch, way.scratch.keys
+        running, layout, weight = searched.prefix, searched.layout, searched.weight
+        n, column = node.end - node.start, table.columns[feature]
+        n_listed, in_order = _meet(self, way, node, column)
+        zero = table.zero[column]
+        lowest = highest = zero if n_listed < n else code_of_key(keys[0], layout)
+        for j in range(n_listed):
+            code = code_of_key(keys[j], layout)
+            lowest, highest = min(lowest, code), max(highest, code)
+        if same_value(table, column, lowest, highest):
+            return True, best
+        if not is_open(best):
+            return False, best
+        shift, spare = layout.low_bits, scratch.spare
+        if not in_order and sort_short_keys(
+            keys, n_listed, shift, lowest, highest, spare, scratch.digits
+        ):
+            keys = spare
+        place_of_zeros = _add_up(self, searched, keys, n_listed, n, zero)
+        first, last = cuts_around_zeros(place_of_zeros, n, n_listed, way.limits.min_samples_leaf)
+        least = way.limits.min_weight_leaf
+        if least > 0.0:
+            first, last = with_enough_weight(running, first, last, weight, least)
+        score, i = choose_cut(
+            searched, running.levels, first, last, best.score, table, column,
+            monotony_of(way, node, feature),
+        )  # fmt: skip
+        if i < 0:
+            return False, best
+        left = np.int64(code_of_key(running.levels[i], layout))
+        right = np.int64(code_of_key(running.levels[i + 1], layout))
+        return False, cut_between(table, feature, left, right, score, NONE_MISSING)
 
     def divide_words(self, way, node, cut, left_counts):
-        return _divide(self, way, node, cut, left_counts)
+        """Swap the words that go to the other side than the zeros to that end of the node."""
+        words, moving, is_moving = way.tiers[0].words, self.moving, self.is_moving
+        column, n = way.table.columns[cut.feature], node.end - node.start
+        zero_left = np.int64(way.table.zero[column]) <= cut.left_code
+        n_moving = _find_moving(self, way, node, column, cut.left_code, zero_left)
+        first = node.end - n_moving if zero_left else node.start
+        for j in range(n_moving):
+            is_moving[moving[j]] = 1
+        place = first
+        for j in range(n_moving):
+            if first <= moving[j] < first + n_moving:
+                continue
+            while is_moving[place]:
+                place += 1
+            _exchange(words, self.places, moving[j], place, way.layout)
+            place += 1
+        for j in range(n_moving):
+            is_moving[moving[j]] = 0
+        count_classes(words, first, n_moving, way.layout, left_counts)
+        if zero_left:
+            counts = way.scratch.pending[node.row]
+            for c in range(counts.shape[0]):
+                left_counts[c] = counts[c] - left_counts[c]
+        return n - n_moving if zero_left else n_moving
 
 
 @entry_kernel
@@ -92,41 +146,6 @@ def _order_by_code(entry_start, rows, codes, ordered_rows, ordered_codes, first)
             place = begin + first[codes[entry]]
             first[codes[entry]] += 1
             ordered_rows[place], ordered_codes[place] = rows[entry], codes[entry]
-
-
-@inline_kernel
-def _search_feature(cuts, way, node, searched, feature, best):
-    table, scratch, keys = way.table, way.scratch, way.scratch.keys
-    running, layout, weight = searched.prefix, searched.layout, searched.weight
-    n, column = node.end - node.start, table.columns[feature]
-    n_listed, in_order = _meet(cuts, way, node, column)
-    zero = table.zero[column]
-    lowest = highest = zero if n_listed < n else code_of_key(keys[0], layout)
-    for j in range(n_listed):
-        code = code_of_key(keys[j], layout)
-        lowest, highest = min(lowest, code), max(highest, code)
-    if same_value(table, column, lowest, highest):
-        return True, best
-    if not is_open(best):
-        return False, best
-    shift, spare = layout.low_bits, scratch.spare
-    if not in_order and sort_short_keys(
-        keys, n_listed, shift, lowest, highest, spare, scratch.digits
-    ):
-        keys = spare
-    place_of_zeros = _add_up(cuts, searched, keys, n_listed, n, zero)
-    first, last = cuts_around_zeros(place_of_zeros, n, n_listed, way.limits.min_samples_leaf)
-    if way.limits.min_weight_leaf > 0.0:
-        first, last = with_enough_weight(running, first, last, weight, way.limits.min_weight_leaf)
-    score, i = choose_cut(
-        searched, running.levels, first, last, best.score, table, column,
-        monotony_of(way, node, feature),
-    )  # fmt: skip
-    if i < 0:
-        return False, best
-    left = np.int64(code_of_key(running.levels[i], layout))
-    right = np.int64(code_of_key(running.levels[i + 1], layout))
-    return False, cut_between(table, feature, left, right, score, NONE_MISSING)
 
 
 @inline_kernel
@@ -204,34 +223,6 @@ def cuts_around_zeros(place_of_zeros, n, n_listed, least):
 
 
 @inline_kernel
-def _divide(cuts, way, node, cut, left_counts):
-    """Swap the words that go to the other side than the zeros to that end of the node."""
-    words, layout, moving, is_moving = way.tiers[0].words, way.layout, cuts.moving, cuts.is_moving
-    column, n = way.table.columns[cut.feature], node.end - node.start
-    zero_left = np.int64(way.table.zero[column]) <= cut.left_code
-    n_moving = _find_moving(cuts, way, node, column, cut.left_code, zero_left)
-    first = node.end - n_moving if zero_left else node.start
-    for j in range(n_moving):
-        is_moving[moving[j]] = 1
-    place = first
-    for j in range(n_moving):
-        if first <= moving[j] < first + n_moving:
-            continue
-        while is_moving[place]:
-            place += 1
-        _exchange(words, cuts.places, moving[j], place, layout)
-        place += 1
-    for j in range(n_moving):
-        is_moving[moving[j]] = 0
-    count_classes(words, first, n_moving, layout, left_counts)
-    if zero_left:
-        counts = way.scratch.pending[node.row]
-        for c in range(counts.shape[0]):
-            left_counts[c] = counts[c] - left_counts[c]
-    return n - n_moving if zero_left else n_moving
-
-
-@inline_kernel
 def _find_moving(cuts, way, node, column, left_code, zero_left):
     """Write the places of the words that go to the other side than the zeros; return how many."""
     lists, moving, n_moving = way.table.lists, cuts.moving, 0
@@ -275,11 +266,6 @@ class SparseClassCountsPath(ClassCountsPath):
         is_counted_again = plan.criterion is Entropy and plan.n_values > 2  # by `count_left`
         return super().knows(plan) and not is_counted_again
 
-    def _create_scratch(self):
-        n_rows = len(self._y)
-        self._table = self._table.with_room(n_rows, n_rows, 0, 1, 0)
-        return super()._create_scratch()
-
     def _create_cuts(self):
         return SparseCuts.create(self._table, len(self._y), self._n_classes)
 
@@ -302,5 +288,5 @@ class MostlyEqualCountsPath(SparseClassCountsPath):
         return is_mostly_equal(table, plan.limits.max_features, _OTHERS_MAX, FEW_CODES)
 
     def _create_scratch(self):
-        self._table = SparseTable.of(self._table, frequent_codes(self._table))
+        self._table = self._with_room(SparseTable.of(self._table, frequent_codes(self._table)))
         return super()._create_scratch()

@@ -28,7 +28,6 @@ from cart.fast_paths.regression.sorted_rows import (
     room_for,
     row_at,
 )
-from cart.fast_paths.regression.tree_growth import MeanPath
 from cart.jit.decorators import kernel, like
 from cart.primitives.sort_keys import CODE_SHIFT
 from cart.splitting.category_subsets import (
@@ -61,7 +60,6 @@ class CategoryRows(NamedTuple):
     min_ratio: float  # the F ratio that the guard asks for
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
-        self.subsets.n_listed[:] = 0
         self.subsets.weight[:], self.subsets.response[:] = 0.0, 0.0  # as after every search
         begin_tree(self.sorted, self.numbers, in_bag, n, is_in_bag)
 
@@ -207,11 +205,6 @@ class CategoryMeanPath(SortedPath):
     @classmethod
     def fits(cls, table, plan):
         return super().fits(table, plan) and cls._presorting_pays(table, plan)
-
-    def _create_scratch(self):
-        n_rows = len(self._y)
-        self._table = self._table.with_room(n_rows, n_rows, 2 * n_rows, 1, 1)
-        return MeanPath._create_scratch(self)
 
     def _create_sorted(self, samples, targets):
         table, ratio = self._table, self._plan.limits.min_category_ratio

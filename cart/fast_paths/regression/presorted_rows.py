@@ -84,9 +84,7 @@ class PresortedRows(NamedTuple):
 
     sorted_rows: np.ndarray  # (n_columns, n_rows) uint32: of the table; _MARK: the first of a code
     n_known: np.ndarray  # (n_columns,) int64: rows whose value is not missing
-    entries: (
-        np.ndarray
-    )  # (2 * n_columns * stride,) uint64: of every feature, for even depths, then odd
+    entries: np.ndarray  # (2 * n_columns * stride,) uint64: of every feature: even depths, then odd
     stride: int
     unlisted: np.ndarray  # (n_columns,) uint32: the code whose rows are not listed, or MISSING
     unlisted_rows: np.ndarray  # (n_columns, 2) int64: where they begin and end in sorted_rows

@@ -65,8 +65,7 @@ from cart.splitting.feature_draw import (
     begin_draw,
     end_draw,
     likely_next,
-    mark_constant,
-    mark_searched,
+    mark,
     next_feature,
 )
 from cart.splitting.splitter import RandomSplitter
@@ -212,10 +211,7 @@ class DrawnMeanWay(NamedTuple):
                     following = self.table.columns[likely_next(draw, drawing, j, 1)]
                     expect(rows.codes[following], samples, np.uint32(0))
                 is_constant, best = _search_feature(self, node, samples, last, best)
-            if is_constant:
-                drawing = mark_constant(draw, drawing, j)
-            else:
-                drawing = mark_searched(draw, drawing, j)
+            drawing = mark(draw, drawing, j, is_constant)
             j, drawing = next_feature(draw, drawing, limits.max_features)
         in_any_order = is_free_of_order(self.growth.criterion) and not limits.is_monotonic
         if few and samples.shape[0] <= 3 and in_any_order:
@@ -382,9 +378,7 @@ class RandomMeanPath(MeanPath):
     def _create_rows(self):
         codes, limits = self._table.codes, self._plan.limits
         n_columns, n_rows = codes.shape
-        n_looked_at = (
-            0 if self._is_best_first else limits.max_features
-        )  # copies serve depth-first growth only
+        n_looked_at = 0 if self._is_best_first else limits.max_features  # for depth first only
         near = create_cache_copies(codes, n_looked_at, COPY_BYTES)
         pays = self.table_kind is FloatTable and n_looked_at >= LEAST_SHARE * n_columns
         n_few = FEW if pays else 0
@@ -407,14 +401,5 @@ class RandomCategoryMeanPath(RandomMeanPath):
     table_kind = CategoricalTable
     most_outputs = 1
 
-    def _create_scratch(self):
-        n_rows = len(self._y)
-        self._table = self._table.with_room(n_rows, n_rows, 2 * n_rows, 1, 1)
-        return super()._create_scratch()
-
     def _create_division(self):
         return Beside(np.empty((2, len(self._y)), np.uint32))
-
-    def _grow(self, weights, seeds, first_node, trees):
-        self._table.begin_tree(None)
-        super()._grow(weights, seeds, first_node, trees)

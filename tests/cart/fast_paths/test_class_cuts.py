@@ -90,8 +90,9 @@ def count_in_both_ways(running, keys, span, counts, layout, cells, samples, kept
     lowest, highest = span
     for way in range(2):
         if way == 0:
-            n, n_classes = keys.shape[0], counts.shape[0]
-            count_keys(running, keys, n, lowest, highest, n_classes, layout)
+            n, n_codes = keys.shape[0], np.int64(highest - lowest) + 1
+            shift, n_classes = layout.low_bits, counts.shape[0]
+            count_keys(running, keys, lowest, shift, n_codes, n_classes, layout)
             count_samples(running, keys, n, lowest, highest, layout)
         else:
             count_few_codes(running, keys, lowest, highest, counts, layout, kept)
@@ -138,7 +139,8 @@ def choose_class_cut(
 ):  # fmt: skip
     entries, last = keys, n - 1 - first
     if is_counted:
-        count_keys(running, keys, n, lowest, highest, counts.shape[0], layout)
+        n_codes, shift = np.int64(highest - lowest) + 1, layout.low_bits
+        count_keys(running, keys[:n], lowest, shift, n_codes, counts.shape[0], layout)
         count_samples(running, keys, n, lowest, highest, layout)
         n = add_up_counts(criterion, running, lowest, highest, counts, layout)
         entries, (first, last) = running.levels, with_enough_samples(running, n, first + 1, layout)

@@ -162,13 +162,8 @@ class CategoryHistogramPath(HistogramPath):
     _narrows = True
 
     def _create_rows(self):
-        n_rows = len(self._y)
-        self._table = self._table.narrow().with_room(n_rows, n_rows, 2 * n_rows, 1, 1)
+        self._table = self._table.narrow()
         return super()._create_rows()
 
     def _create_columns(self):
         return NumbersAndCategories(self._table.subsets)
-
-    def _grow(self, weights, seeds, first_node, trees):
-        self._table.begin_tree(None)
-        super()._grow(weights, seeds, first_node, trees)

@@ -17,14 +17,7 @@ from cart.fast_paths.base import NO_CUT, NONE_MISSING, Cut, is_cut
 from cart.fast_paths.regression.cut_score import mean_score, weight_at, write_target, y_at
 from cart.jit.decorators import dispatch, inline_kernel
 from cart.jit.instructions import lowest_bit
-from cart.splitting.feature_draw import (
-    begin_draw,
-    end_draw,
-    mark_barred,
-    mark_constant,
-    mark_searched,
-    next_feature,
-)
+from cart.splitting.feature_draw import BARRED, begin_draw, end_draw, mark, next_feature
 from cart.table.table import same_value
 
 CODES_MAX = 2**12  # of a column
@@ -136,12 +129,7 @@ def search_histograms(scratch, rows, table, draw, node, slack, limits):
         filled = read_column(scratch.columns, scratch, rows, table, column, node, limits)
         is_constant, found = _best_cut_of(table, scratch, filled, feature, node, slack, best)
         best = keep_cut(scratch.columns, table, filled, best, found)
-        if filled.is_barred:
-            drawing = mark_barred(draw, drawing, j)
-        elif is_constant:
-            drawing = mark_constant(draw, drawing, j)
-        else:
-            drawing = mark_searched(draw, drawing, j)
+        drawing = mark(draw, drawing, j, BARRED if filled.is_barred else np.int64(is_constant))
         j, drawing = next_feature(draw, drawing, limits.max_features)
     return best.cut, end_draw(draw, drawing)
 
