@@ -50,7 +50,7 @@ def room_of(rows):
 @dispatch
 def copy_rows(rows, start, n, nearer, layout):
     """Copy n rows of a tier, from `start` on, and what they point to, to a nearer tier, where they
-    are numbered anew. `layout` says how a row is kept: a Layout, the criterion, or None."""
+    are numbered anew. `layout` says how a row is kept: a Layout, or the criterion."""
 
 
 @inline_kernel

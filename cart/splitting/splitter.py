@@ -87,6 +87,16 @@ class Bounds(NamedTuple):
     upper: float
 
 
+@inline_kernel
+def breaks(bounds, direction, left, right):
+    """Whether the predictions of two children break a monotonic constraint."""
+    return (
+        min(left, right) < bounds.lower
+        or max(left, right) > bounds.upper
+        or (left - right) * direction > 0
+    )
+
+
 class SearchContext(NamedTuple):
     """Everything that the search in a node needs."""
 
@@ -353,16 +363,10 @@ def place_best_subsets(context, codes, n_present, n_known, of_known):
 @inline_kernel
 def is_legal(context, side, feature):
     """Whether a cut leaves enough weight on either side and satisfies a monotonic constraint."""
-    criterion, limits, bounds = context.criterion, context.limits, context.bounds
+    criterion, limits = context.criterion, context.limits
     direction = limits.monotonic[feature]
-    if direction != 0:
-        left, right = protocol.side_values(criterion, side)
-        if (
-            min(left, right) < bounds.lower
-            or max(left, right) > bounds.upper
-            or (left - right) * direction > 0
-        ):
-            return False
+    if direction != 0 and breaks(context.bounds, direction, *protocol.side_values(criterion, side)):
+        return False
     return min(side.weight, criterion.weight[0] - side.weight) >= limits.min_weight_leaf
 
 

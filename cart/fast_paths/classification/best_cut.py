@@ -18,7 +18,7 @@ from cart.fast_paths.classification.impurities import (
 )
 from cart.fast_paths.classification.packed_rows import code_of_key
 from cart.jit.decorators import inline_kernel, kernel
-from cart.splitting.splitter import Bounds
+from cart.splitting.splitter import Bounds, breaks
 
 
 class Monotony(NamedTuple):
@@ -90,11 +90,7 @@ def keeps_direction(monotony, running, i, counts, weight):
     first_left = left_weight - np.int64(running.second[i])
     left = np.float64(first_left) / np.float64(left_weight)
     right = np.float64(counts[0] - first_left) / np.float64(weight - left_weight)
-    return not (
-        min(left, right) < monotony.bounds.lower
-        or max(left, right) > monotony.bounds.upper
-        or (left - right) * monotony.direction > 0
-    )
+    return not breaks(monotony.bounds, monotony.direction, left, right)
 
 
 @kernel

@@ -25,17 +25,13 @@ import numpy as np
 from cart.fast_paths.regression.best_cut import is_cut_after, left_of_cut_before
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
-    any_may_score,
-    copy_weight_and_y,
-    in_any_order,
     slack_of,
-    take_weight_and_y,
     weight_at,
     y_at,
 )
-from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, Halves
+from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, AnyCuts, Halves
 from cart.fast_paths.regression.sorted_rows import code_at, row_at
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel, like
 from cart.splitting.class_criteria import share_times_log
 
 MOST = 64  # classes
@@ -44,6 +40,7 @@ _LN2 = math.log(2.0)
 _LOGS = 64.0  # how much farther rounding may move scores with logarithms than sums
 
 
+@like(AnyCuts)
 class ClassWeightsCuts(NamedTuple):
     """Gini impurity or entropy."""
 
@@ -56,9 +53,6 @@ class ClassWeightsCuts(NamedTuple):
     @classmethod
     def create(cls, is_entropy, n_classes):
         return cls(is_entropy, *np.zeros((4, n_classes)))
-
-    take_row, copy_row, is_free_of_order = take_weight_and_y, copy_weight_and_y, in_any_order
-    may_score = any_may_score
 
     def sum_node(self, samples, targets, start, end, sums):
         _add_up(samples, targets, start, end, sums)
@@ -111,12 +105,6 @@ class ClassWeightsCuts(NamedTuple):
 
     def settled_score(self, lanes, k, rows):
         return _score(self, self.node, lanes.left_weight[k], rows.weight)
-
-    def is_by_gain(self):
-        return False
-
-    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
-        return np.int64(-1)
 
 
 # ----------------------------------------------------------------------------- sorted rows

@@ -19,32 +19,19 @@ from cart.fast_paths.regression.best_cut import searching
 from cart.fast_paths.regression.class_weights import ClassWeightsCuts
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
-    add_row_of_one,
-    any_may_score,
-    copy_weight_and_y,
-    in_any_order,
     mean_score,
     score_of,
-    settled_score_of_one,
     slack_of,
-    sum_lane_of_one,
-    take_weight_and_y,
     weight_at,
     y_at,
 )
-from cart.fast_paths.regression.node_sums import (
-    REST,
-    TOTAL,
-    halves_with,
-    score_divided_of_one,
-    sum_children_of_one,
-    sum_node_of_one,
-)
+from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
+from cart.fast_paths.regression.node_sums import REST, TOTAL, AnyCuts, halves_with
 from cart.fast_paths.regression.several_means import SeveralMeansCuts
 from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel, like
-from cart.splitting.criteria import Entropy, Gini, SquaredError
+from cart.splitting.criteria import AbsoluteError, Entropy, Gini, SquaredError
 from cart.splitting.criterion import log2
 from cart.splitting.mean_criteria import NO_SUM, have_sums
 
@@ -65,16 +52,11 @@ def _score_by_mean(left_weight, left_sum, left_rest, weight, total, rest):
 _search_squared_error = searching(_score_by_mean)
 
 
+@like(AnyCuts)
 class SquaredErrorCuts(NamedTuple):
     """Variance of the targets."""
 
     name: int = 0  # numba wants a field
-
-    take_row, sum_node, sum_children = take_weight_and_y, sum_node_of_one, sum_children_of_one
-    sum_lane_from_right, settled_score = sum_lane_of_one, settled_score_of_one
-    copy_row, score_divided = copy_weight_and_y, score_divided_of_one
-    is_free_of_order = in_any_order
-    add_row_to_lane, may_score = add_row_of_one, any_may_score
 
     def rest_of(self, weight, y):
         return weight * y * y
@@ -97,9 +79,6 @@ class SquaredErrorCuts(NamedTuple):
 
     def score_left(self, left, node):
         return mean_score(left[0], left[1], node[0], node[1])
-
-    def begin_search(self, samples, targets, sums, node):
-        return node.rest
 
     def is_by_gain(self):
         return True
@@ -131,11 +110,13 @@ _gini_score = inline_kernel(_score_by_gini)
 _search_gini = searching(_score_by_gini, keeps_rest=True)
 
 
-@like(SquaredErrorCuts)
+@like(AnyCuts)
 class GiniOfTwoCuts(NamedTuple):
     """Gini impurity of two classes. Its gain is proportional to that of squared error."""
 
     name: int = 1
+
+    is_by_gain = SquaredErrorCuts.is_by_gain
 
     def rest_of(self, weight, y):
         return weight - weight * y
@@ -157,9 +138,6 @@ class GiniOfTwoCuts(NamedTuple):
 
     def score_left(self, left, node):
         return _gini_score(*left, *node)
-
-    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
-        return np.int64(-1)
 
 
 def _highest_by_poisson(left_weight, left_sum, left_rest, weight, total, least):
@@ -206,7 +184,7 @@ def _deviance(known, samples, targets, start, end, weight, total):
     return deviance / weight
 
 
-@like(SquaredErrorCuts)
+@like(AnyCuts)
 class PoissonCuts(NamedTuple):
     """Half the mean Poisson deviance.
 
@@ -216,6 +194,8 @@ class PoissonCuts(NamedTuple):
 
     y_max: float
     known: np.ndarray  # (_N_KNOWN, 2) float64
+
+    write_value = SquaredErrorCuts.write_value
 
     @classmethod
     def create(cls, y):
@@ -254,23 +234,15 @@ class PoissonCuts(NamedTuple):
         size = abs(log2(mean)) + 2.0 + (self.y_max / mean) ** 2
         return node.total * (log2(mean) + slack_of(node.n, 1.0) * size)
 
-    def is_by_gain(self):
-        return False
-
-    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
-        return np.int64(-1)
-
 
 def cuts_of(plan, y):
     """The criterion of a plan, for these targets, as the paths on sums know it."""
     if plan.n_outputs > 1:
         return SeveralMeansCuts.create(plan.n_outputs)
+    if plan.criterion is Gini and plan.n_values == 2:
+        return GiniOfTwoCuts()
     if plan.criterion in (Gini, Entropy):
-        if is_gini_of_two(plan):
-            return GiniOfTwoCuts()
         return ClassWeightsCuts.create(plan.criterion is Entropy, plan.n_values)
+    if plan.criterion is AbsoluteError:
+        return AbsoluteErrorCuts.create(y)
     return SquaredErrorCuts() if plan.criterion is SquaredError else PoissonCuts.create(y)
-
-
-def is_gini_of_two(plan):
-    return plan.criterion is Gini and plan.n_values == 2

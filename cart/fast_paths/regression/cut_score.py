@@ -139,18 +139,6 @@ def y_at(targets, row):
     return targets[2 * row + Y]
 
 
-def take_weight_and_y(self, targets, row, weight, y):
-    write_target(targets, row, weight, y[row])
-
-
-def in_any_order(self):
-    return True  # a sum of two numbers does not depend on their order
-
-
-def copy_weight_and_y(self, targets, row, copied, i):
-    write_target(copied, i, weight_at(targets, row), y_at(targets, row))
-
-
 @inline_kernel
 def write_target(targets, row, weight, y):
     targets[2 * row] = weight
@@ -192,26 +180,3 @@ def slack_of(n, y_max):
     `y_max` times the weight; a score has a few such sums, times a mean.
     """
     return 64.0 * _UNIT * np.float64(n + 8) * y_max * y_max
-
-
-def settled_score_of_one(self, lanes, k, rows):
-    left = lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k]
-    return score_left(self, left, (rows.weight, rows.total, rows.rest))
-
-
-def add_row_of_one(self, lanes, k, row, rows):
-    weight, y = weight_at(rows.targets, row), y_at(rows.targets, row)
-    lanes.left_weight[k] += weight
-    lanes.left_sum[k] += weight * y
-    lanes.left_rest[k] += rest_of(self, weight, y)
-
-
-def any_may_score(self, lanes, k, rows, bar):
-    return True
-
-
-def sum_lane_of_one(self, lanes, k, i, rows):
-    mine = rows.entries[lanes.first[k] : lanes.first[k] + rows.n]
-    lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
-        self, mine, rows.targets, i + 1, rows.n, (rows.weight, rows.total, rows.rest)
-    )

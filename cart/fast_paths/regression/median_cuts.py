@@ -24,16 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.best_cut import is_cut_after
-from cart.fast_paths.regression.cut_score import (
-    WEIGHT,
-    any_may_score,
-    weight_at,
-    write_target,
-    y_at,
-)
-from cart.fast_paths.regression.node_sums import REST, TOTAL, Halves
+from cart.fast_paths.regression.cut_score import WEIGHT, weight_at, y_at
+from cart.fast_paths.regression.node_sums import REST, TOTAL, AnyCuts, Halves
 from cart.fast_paths.regression.sorted_rows import row_at
-from cart.jit.decorators import inline_kernel, kernel
+from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.float_order import WHOLE_MAX, are_whole
 from cart.primitives.radix_sort import n_bits_of
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, record_of, sort_keys
@@ -78,6 +72,7 @@ class _Side(NamedTuple):
     sum_below: float  # their sum of w y
 
 
+@like(AnyCuts)
 class AbsoluteErrorCuts(NamedTuple):
     """Mean absolute difference from the weighted median, where weights are whole.
 
@@ -124,12 +119,6 @@ class AbsoluteErrorCuts(NamedTuple):
                 return bool(heaviest * max(self.y_max, 1.0) < WHOLE_MAX / 8)
             return bool(heaviest < WHOLE_MAX / 8 and np.isfinite(heaviest * heaviest * self.y_max))
 
-    def take_row(self, targets, row, weight, y):
-        write_target(targets, row, weight, y[row])
-
-    def rest_of(self, weight, y):
-        return 0.0
-
     def sum_node(self, samples, targets, start, end, sums):
         _order_by_target(self, samples, targets, start, end - start)
         _write_median(self, samples, start, end, sums)
@@ -144,10 +133,11 @@ class AbsoluteErrorCuts(NamedTuple):
     def sum_children(self, samples, targets, node, middle, sums):
         left = _write_median(self, samples, node.start, middle, sums[node.row + 1])
         right = _write_median(self, samples, middle, node.end, sums[node.row])
-        of_left = _error_to_the_bit(self, samples, node.start, middle, np.int64(1), left)
-        of_right = _error_to_the_bit(self, samples, node.end - 1, middle - 1, np.int64(-1), right)
         weight = sums[node.row + 1, WEIGHT]
-        return Halves(of_left / weight, of_right / (node.weight - weight), weight, 0.0)
+        right_weight = node.weight - weight
+        of_left = _error_to_the_bit(self, samples[node.start : middle], 1, weight, left)
+        of_right = _error_to_the_bit(self, samples[middle : node.end], -1, right_weight, right)
+        return Halves(of_left / weight, of_right / right_weight, weight, 0.0)
 
     def write_value(self, value, sums):
         value[0, 0] = sums[REST]
@@ -166,8 +156,6 @@ class AbsoluteErrorCuts(NamedTuple):
             if place >= 0:
                 lanes.best[k], lanes.place[k] = self.best[1], place
 
-    may_score = any_may_score
-
     def add_row_to_lane(self, lanes, k, row, rows):
         pass
 
@@ -176,12 +164,6 @@ class AbsoluteErrorCuts(NamedTuple):
 
     def settled_score(self, lanes, k, rows):
         return lanes.score[k]
-
-    def is_by_gain(self):
-        return False
-
-    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
-        return np.int64(-1)
 
 
 @kernel
@@ -205,17 +187,24 @@ def _order_by_target(self, samples, targets, start, n):
 def _write_median(self, samples, start, end, sums):
     """Write weight and median of samples[start:end], which have been numbered; return the number of
     their lower median."""
-    ordered = self.ordered
     lower, weight = _lower_median(self, samples, start, end)
-    below, upper = 0.0, np.int64(ordered.y.shape[0])
-    for i in range(start, end):
-        number = ordered.rank[samples[i]]
-        below += ordered.weight[number] if number <= lower else 0.0
-        upper = min(upper, number) if number > lower else upper
-    is_between = 2.0 * below == weight
-    median = (ordered.y[lower] + ordered.y[upper]) / 2.0 if is_between else ordered.y[lower]
+    median, _, _ = _median(self, samples[start:end], weight, lower)
     sums[WEIGHT], sums[TOTAL], sums[REST] = weight, 0.0, median
     return lower
+
+
+@inline_kernel
+def _median(self, rows, weight, lower):
+    """The median of rows of this weight, given the number of the lower one; the number of the upper
+    one, which may be the same, and the weight below it."""
+    ordered, below, upper = self.ordered, 0.0, np.int64(self.ordered.y.shape[0])
+    for i in range(rows.shape[0]):
+        number = ordered.rank[np.uint32(rows[i])]
+        below += ordered.weight[number] if number <= lower else 0.0
+        upper = min(upper, number) if number > lower else upper
+    if 2.0 * below == weight:
+        return (ordered.y[lower] + ordered.y[upper]) / 2.0, upper, below
+    return ordered.y[lower], lower, below - ordered.weight[lower]
 
 
 # ------------------------------------------------------------------------------------ search
@@ -364,9 +353,9 @@ def _settle_best(self, rows):
     first, place = self.place
     entries, n = rows.entries[first : first + rows.n], rows.n
     lower, weight = _lower_median(self, entries, 0, place + 1)
-    left = _error_to_the_bit(self, entries, 0, place + 1, 1, lower)
-    lower, _ = _lower_median(self, entries, place + 1, n)
-    right = _error_to_the_bit(self, entries, n - 1, place, -1, lower)
+    left = _error_to_the_bit(self, entries[: place + 1], 1, weight, lower)
+    lower, right_weight = _lower_median(self, entries, place + 1, n)
+    right = _error_to_the_bit(self, entries[place + 1 :], -1, right_weight, lower)
     return _score_of(left, right, weight, rows.weight)
 
 
@@ -388,28 +377,17 @@ def _lower_median(self, rows, start, end):
 
 
 @kernel
-def _error_to_the_bit(self, rows, first, end, step, lower):
-    """The absolute error of rows[first:end:step], bit for bit as in scikit-learn, which inserts the
-    rows into a Fenwick tree in this order; `lower` is the number of their lower median."""
-    ordered, sums = self.ordered, self.sums
-    weight, below, upper = 0.0, 0.0, np.int64(ordered.y.shape[0])
-    for i in range(first, end, step):
-        number = ordered.rank[np.uint32(rows[i])]
-        w = ordered.weight[number]
-        weight += w
-        below += w if number <= lower else 0.0
-        upper = min(upper, number) if number > lower else upper
-    median = ordered.y[lower]
-    if 2.0 * below == weight:
-        median = (ordered.y[lower] + ordered.y[upper]) / 2.0
-    else:
-        below -= ordered.weight[lower]
-        upper = lower
-    at, total = upper - 1, 0.0
+def _error_to_the_bit(self, rows, step, weight, lower):
+    """The absolute error of rows of this weight, bit for bit as in scikit-learn, which inserts the
+    rows into a Fenwick tree, the last one first if `step` is -1; `lower` is the number of their
+    lower median."""
+    ordered, sums, n = self.ordered, self.sums, rows.shape[0]
+    median, upper, below = _median(self, rows, weight, lower)
+    at, total, first = upper - 1, 0.0, 0 if step > 0 else n - 1
     for bit in range(_N_BITS):
         sums[bit] = 0.0
-    for i in range(first, end, step):
-        number = ordered.rank[np.uint32(rows[i])]
+    for i in range(n):
+        number = ordered.rank[np.uint32(rows[first + i * step])]
         wy = ordered.weight[number] * ordered.y[number]
         total += wy
         if number < upper:

@@ -26,6 +26,7 @@ from cart.fast_paths.regression.cut_score import (
     rest_of,
     score_left,
     weight_at,
+    write_target,
     y_at,
 )
 from cart.jit.decorators import inline_kernel
@@ -224,38 +225,67 @@ def halves_with(left, right, node, left_weight, left_sum):
     return Halves(left, right, left_weight, value)
 
 
-@inline_kernel
-def add_up_children(criterion, samples, targets, node, middle, sums):
-    """Write the sums of both children of a divided node; return its Halves.
+class AnyCuts:
+    """Default implementations of the protocol of `cut_score`, for rows with a single target."""
 
-    The left child's sums go to the row after the node's, the right child's to the node's own row.
-    Impurities are calculated as in scikit-learn: from the sums on the left, which come from the
-    right side where that is shorter, and from the node's sums less these.
-    """
-    start, end = node.start, node.end
-    left_sums = sums[node.row + 1]
-    add_up_node(criterion, samples, targets, middle, end, sums[node.row])
-    add_up_node(criterion, samples, targets, start, middle, left_sums)
-    left = left_sums[WEIGHT], left_sums[TOTAL], left_sums[REST]
-    if middle - start > end - middle:
-        left = left_sums_from_right(
-            criterion, samples, targets, middle, end, (node.weight, node.total, node.rest)
+    def take_row(self, targets, row, weight, y):
+        write_target(targets, row, weight, y[row])
+
+    def copy_row(self, targets, row, copied, i):
+        write_target(copied, i, weight_at(targets, row), y_at(targets, row))
+
+    def sum_node(self, samples, targets, start, end, sums):
+        add_up_node(self, samples, targets, start, end, sums)
+
+    def sum_children(self, samples, targets, node, middle, sums):
+        """See `cut_score`. Impurities are calculated as in scikit-learn: from the sums on the left,
+        which come from the right side where that is shorter, and from the node's less these."""
+        start, end = node.start, node.end
+        left_sums = sums[node.row + 1]
+        add_up_node(self, samples, targets, middle, end, sums[node.row])
+        add_up_node(self, samples, targets, start, middle, left_sums)
+        left = left_sums[WEIGHT], left_sums[TOTAL], left_sums[REST]
+        if middle - start > end - middle:
+            left = left_sums_from_right(
+                self, samples, targets, middle, end, (node.weight, node.total, node.rest)
+            )
+        return halves_of(self, samples, targets, node, middle, (*left, left_sums[REST]))
+
+    def score_divided(self, samples, targets, n_left, sums):
+        of_node = sums[WEIGHT], sums[TOTAL], sums[REST]
+        left = _sums_of_left(self, samples, targets, n_left, of_node)
+        return left[0], left[1], score_left(self, left, of_node)
+
+    def is_free_of_order(self):
+        return True  # a sum of two numbers does not depend on their order
+
+    def begin_search(self, samples, targets, sums, node):
+        return node.rest
+
+    def add_row_to_lane(self, lanes, k, row, rows):
+        weight, y = weight_at(rows.targets, row), y_at(rows.targets, row)
+        lanes.left_weight[k] += weight
+        lanes.left_sum[k] += weight * y
+        lanes.left_rest[k] += rest_of(self, weight, y)
+
+    def sum_lane_from_right(self, lanes, k, i, rows):
+        mine = rows.entries[lanes.first[k] : lanes.first[k] + rows.n]
+        lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
+            self, mine, rows.targets, i + 1, rows.n, (rows.weight, rows.total, rows.rest)
         )
-    return halves_of(criterion, samples, targets, node, middle, (*left, left_sums[REST]))
 
+    def may_score(self, lanes, k, rows, bar):
+        return True
 
-def sum_node_of_one(self, samples, targets, start, end, sums):
-    add_up_node(self, samples, targets, start, end, sums)
+    def settled_score(self, lanes, k, rows):
+        left = lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k]
+        return score_left(self, left, (rows.weight, rows.total, rows.rest))
 
+    def is_by_gain(self):
+        return False
 
-def sum_children_of_one(self, samples, targets, node, middle, sums):
-    return add_up_children(self, samples, targets, node, middle, sums)
-
-
-def score_divided_of_one(self, samples, targets, n_left, sums):
-    of_node = sums[WEIGHT], sums[TOTAL], sums[REST]
-    left = _sums_of_left(self, samples, targets, n_left, of_node)
-    return left[0], left[1], score_left(self, left, of_node)
+    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
+        return np.int64(-1)
 
 
 @inline_kernel

@@ -31,7 +31,6 @@ from cart.fast_paths.drawn_cuts import (
 from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
-    copy_row,
     is_free_of_order,
     score_divided,
 )
@@ -40,6 +39,7 @@ from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
     MeanWay,
+    TierRows,
     TreeGrowth,
     add_up_split,
     begin_growth,
@@ -47,7 +47,6 @@ from cart.fast_paths.regression.tree_growth import (
     node_of,
     split_node,
 )
-from cart.fast_paths.rows_across import create_across, write_across
 from cart.growth.frontier import NodeStack
 from cart.growth.loop import FoundCut, grow
 from cart.growth.plan import Limits
@@ -68,37 +67,10 @@ from cart.splitting.feature_draw import (
     mark,
     next_feature,
 )
-from cart.splitting.splitter import RandomSplitter
+from cart.splitting.splitter import RandomSplitter, breaks
 from cart.table.float_table import FloatTable
 
 COPY_BYTES = 2**15, 2**12  # of a column in each cache copy (see `cart.fast_paths.cache_copies`)
-
-
-class DrawnRows(NamedTuple):
-    """The samples of a tier, each node's side by side, and the codes and targets they point to."""
-
-    samples: np.ndarray  # (n,) uint32: in scikit-learn's order
-    codes: np.ndarray  # (n_columns, at least n) uint32
-    targets: np.ndarray  # (n * per_row,) float64: as the criterion keeps them
-    across: np.ndarray  # codes as in `cart.fast_paths.rows_across`, in the nearest tier; else empty
-
-    @classmethod
-    def create(cls, per_row, n, codes, is_nearest=False):
-        across = create_across(n, len(codes) if is_nearest else 0)
-        return cls(np.empty(n, np.uint32), codes, np.empty(per_row * n), across)
-
-    def room_of(self):
-        return self.samples.shape[0]
-
-    def copy_rows(self, start, n, nearer, criterion):
-        samples = self.samples[start : start + n]
-        for column in range(nearer.codes.shape[0]):
-            take(self.codes[column], samples, nearer.codes[column])
-        if nearer.across.shape[0] > 0:
-            write_across(nearer.across, nearer.codes, n)
-        for i in range(n):
-            copy_row(criterion, self.targets, samples[i], nearer.targets, i)
-            nearer.samples[i] = i
 
 
 class GatheredSides(NamedTuple):
@@ -185,7 +157,7 @@ class DrawnMeanWay(NamedTuple):
 
     table: tuple
     growth: TreeGrowth
-    tiers: tuple  # of DrawnRows
+    tiers: tuple  # of TierRows
     gathered: np.ndarray  # (n_rows,) uint32: codes of the current feature
     cuts: DrawnCuts  # of a node of few rows
     scores: np.ndarray  # (8,) float64: by the set of rows, of three, that go left (bits)
@@ -331,12 +303,7 @@ def _is_legal(way, node, feature, left_weight, left_sum):
     direction = limits.monotonic[feature]
     if direction != 0:
         left, right = left_sum / left_weight, (sums[TOTAL] - left_sum) / right_weight
-        bounds = bounds_at(way.growth, node.row)
-        if (
-            min(left, right) < bounds.lower
-            or max(left, right) > bounds.upper
-            or (left - right) * direction > 0
-        ):
+        if breaks(bounds_at(way.growth, node.row), direction, left, right):
             return False
     return min(left_weight, right_weight) >= limits.min_weight_leaf
 
@@ -384,7 +351,7 @@ class RandomMeanPath(MeanPath):
         n_few = FEW if pays else 0
         nearest = n_few, np.empty((n_columns, n_few), codes.dtype), True
         tiers = tuple(
-            starmap(partial(DrawnRows.create, self._per_row), [(n_rows, codes), *near, nearest])
+            starmap(partial(TierRows.create, self._per_row), [(n_rows, codes), *near, nearest])
         )
         gathered, cuts = np.empty(n_rows, np.uint32), DrawnCuts.create(self._table)
         rows = tiers, gathered, cuts, np.empty(8), self._create_division()

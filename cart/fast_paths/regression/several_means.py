@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.best_cut import searching
-from cart.fast_paths.regression.cut_score import WEIGHT, any_may_score
-from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, Halves
-from cart.jit.decorators import inline_kernel, kernel
+from cart.fast_paths.regression.cut_score import WEIGHT
+from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, AnyCuts, Halves
+from cart.jit.decorators import inline_kernel, kernel, like
 
 MOST = 3  # outputs
 PER_ROW = 1 + MOST
@@ -34,6 +34,7 @@ _mean_score = inline_kernel(_score_of_means)
 _search = searching(_score_of_means, n_outputs=MOST)
 
 
+@like(AnyCuts)
 class SeveralMeansCuts(NamedTuple):
     """The mean variance of the targets of up to MOST outputs."""
 
@@ -87,8 +88,6 @@ class SeveralMeansCuts(NamedTuple):
             lanes.totals[k] = self.totals[k]
         _search(lanes, width, rows, table)
 
-    may_score = any_may_score
-
     def add_row_to_lane(self, lanes, k, row, rows):
         at = PER_ROW * np.int64(row)
         weight = rows.targets[at]
@@ -110,12 +109,6 @@ class SeveralMeansCuts(NamedTuple):
         left = lanes.left_sum[k], lanes.left_second[k], lanes.left_third[k]
         totals = self.totals[0], self.totals[1], self.totals[2]
         return _mean_score(lanes.left_weight[k], left, rows.weight, totals)
-
-    def is_by_gain(self):
-        return False
-
-    def grow_if_small(self, growth, table, scratch, node, height, n_nodes, limits):
-        return np.int64(-1)
 
 
 @inline_kernel

@@ -34,7 +34,6 @@ from cart.fast_paths.regression.cut_score import (
 )
 from cart.fast_paths.regression.large_nodes.screening import (
     Screen,
-    begin_screening,
     is_certain,
     is_worth_screening,
 )
@@ -44,7 +43,6 @@ from cart.fast_paths.regression.large_nodes.sharing import (
     helper_of,
     screen_features,
 )
-from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
 from cart.fast_paths.regression.node_sums import divide_in_order, swap_across
 from cart.fast_paths.regression.ordered_search import search_in_order
 from cart.fast_paths.regression.presorted_rows import PresortedRows, presorting_pays
@@ -123,10 +121,11 @@ def _search(scratch, growth, table, node, limits):
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
     searched, n = _searched_rows(scratch, growth, node, limits), node.n
     slack = slack_of(n, growth.y_max)
-    screens = _is_screened(rows, growth.criterion, searched, slack, node.impurity)
+    screens = is_presorted(rows) and is_by_gain(growth.criterion)
+    screens = screens and is_worth_screening(searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
     best, last, last_column, turned = NO_CUT, -1, np.int64(0), np.int64(0)
-    begin_screening(screen)
+    screen.gain[:] = 0.0
     drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
@@ -169,13 +168,6 @@ def _search(scratch, growth, table, node, limits):
         else:
             best = search_in_order(scratch, drawn, n_drawn, node, searched, best, table)
     return best, end_draw(draw, drawing), _list_last(rows, table, last_column, last, node)
-
-
-@inline_kernel
-def _is_screened(rows, criterion, searched, slack, impurity):
-    """Is the node screened first, to rule out cuts by bounds?"""
-    is_known = is_presorted(rows) and is_by_gain(criterion)
-    return is_known and is_worth_screening(searched, slack, impurity)
 
 
 @inline_kernel
@@ -334,13 +326,6 @@ def _grow_best_first(table, growth, rows, weights, y, seeds, limits, first_node)
     first_node[1] = grow(way, tree, candidates)
 
 
-def _cuts_of(plan, y):
-    """The criterion of a plan, see `cart.fast_paths.regression.cut_criteria`."""
-    if plan.criterion is AbsoluteError:
-        return AbsoluteErrorCuts.create(y)
-    return cuts_of(plan, y)
-
-
 class SortedPath(MeanPath):
     """Grows trees by squared error, Poisson deviance and absolute error, on any columns and
     targets; and by Gini impurity and entropy where weights are not whole numbers."""
@@ -353,7 +338,7 @@ class SortedPath(MeanPath):
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        self._criterion = _cuts_of(plan, self._y)
+        self._criterion = cuts_of(plan, self._y)
         self._helpers = count()
 
     @classmethod

@@ -24,6 +24,7 @@ from cart.fast_paths.base import (
 from cart.fast_paths.regression import class_weights, several_means
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
+    copy_row,
     root_impurity,
     sum_children,
     sum_node,
@@ -33,6 +34,7 @@ from cart.fast_paths.regression.cut_score import (
 from cart.fast_paths.regression.node_sums import LOWER, REST, TOTAL, UPPER, SwapScratch
 from cart.fast_paths.regression.small_nodes.node import small_node_max
 from cart.fast_paths.regression.small_nodes.ranked_rows import SmallNode
+from cart.fast_paths.rows_across import create_across, write_across
 from cart.growth.frontier import (
     NodeStack,
     may_split,
@@ -45,6 +47,7 @@ from cart.growth.loop import Children, decrease_of, left_child, right_child
 from cart.growth.node_step import child_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
+from cart.primitives.gather import take
 from cart.splitting.criteria import Entropy, Gini, SquaredError
 from cart.splitting.feature_draw import Draw, key_children, move_key, restart
 from cart.splitting.splitter import Bounds
@@ -65,6 +68,33 @@ class DrawnFeatures(NamedTuple):
     @classmethod
     def create(cls, n_features):
         return cls(*np.zeros((6, 2 * n_features), np.int64))
+
+
+class TierRows(NamedTuple):
+    """The samples of a tier, each node's side by side, and the codes and targets they point to."""
+
+    samples: np.ndarray  # (n,) uint32: in scikit-learn's order, or ascending in a node
+    codes: np.ndarray  # (n_columns, at least n), of the table's type
+    targets: np.ndarray  # (n * per_row,) float64: as the criterion keeps them
+    across: np.ndarray  # codes as in `cart.fast_paths.rows_across`, in the nearest tier; else empty
+
+    @classmethod
+    def create(cls, per_row, n, codes, is_nearest=False):
+        across = create_across(n, len(codes) if is_nearest else 0)
+        return cls(np.empty(n, np.uint32), codes, np.empty(per_row * n), across)
+
+    def room_of(self):
+        return self.samples.shape[0]
+
+    def copy_rows(self, start, n, nearer, criterion):
+        samples = self.samples[start : start + n]
+        for column in range(nearer.codes.shape[0]):
+            take(self.codes[column], samples, nearer.codes[column])
+        if nearer.across.shape[0] > 0:
+            write_across(nearer.across, nearer.codes, n)
+        for i in range(n):
+            copy_row(criterion, self.targets, samples[i], nearer.targets, i)
+            nearer.samples[i] = i
 
 
 class TreeGrowth(NamedTuple):

@@ -12,7 +12,6 @@ from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of
 from cart.fast_paths.regression.large_nodes.screening import (
     Screen,
-    begin_screening,
     is_certain,
     screen_feature,
 )
@@ -177,7 +176,7 @@ def free_rows(entries, targets, n, weight, total):
 @entry_kernel
 def screen_mean(screen, drawn, rows, y_max, table):
     slack = slack_of(rows.n, y_max)
-    begin_screening(screen)
+    screen.gain[:] = 0.0
     screen_feature(screen, rows, drawn, 0, slack, table)
     return is_certain(screen, slack)
 

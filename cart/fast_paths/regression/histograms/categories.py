@@ -77,7 +77,7 @@ class NumbersAndCategories(NamedTuple):
 @kernel
 def _add_up_places(subsets, scratch, rows, table, column, node, limits):
     """Add up a node's rows by the places of their categories; return a Filled."""
-    node_rows, codes = rows.rows[node.start : node.end], rows.codes[column]
+    node_rows, codes = rows.samples[node.start : node.end], rows.codes[column]
     n_present = _add_up_categories(subsets, scratch, node_rows, codes, rows.targets)
     first, last, min_ratio = np.int64(0), np.int64(CODES_MAX), limits.min_category_ratio
     is_guarded = n_present > 1 and table.n_categories[column] > EXACT
@@ -142,7 +142,7 @@ class _Sides(NamedTuple):
 def _divide_subset(subsets, scratch, rows, codes, node):
     """Divide a node's rows at the subset kept, and list the categories of the smaller side; return
     the place of the first row that goes right."""
-    mine = rows.rows[node.start : node.end]
+    mine = rows.samples[node.start : node.end]
     n_left = partition(_Sides(codes, subsets.goes_left), mine, node.n, mine, scratch.spare)
     listed_left = 2 * n_left < node.n
     first, end = (0, n_left) if listed_left else (n_left, node.n)

@@ -25,31 +25,6 @@ WORD_SHIFT = 6  # log2 of the bits of a word
 WORD_MASK = (1 << WORD_SHIFT) - 1
 
 
-class HistogramRows(NamedTuple):
-    """The rows of a tier, each node's side by side, and the codes and targets they point to."""
-
-    rows: np.ndarray  # (n,) uint32, ascending in a node
-    codes: np.ndarray  # (n_columns, at least n) uint8 or uint16
-    targets: np.ndarray  # (2 n,) float64: weight and y
-
-    @classmethod
-    def create(cls, n, codes):
-        return cls(np.empty(n, np.uint32), codes, np.empty(2 * n))
-
-    def room_of(self):
-        return self.rows.shape[0]
-
-    def copy_rows(self, start, n, nearer, layout):
-        rows, targets = self.rows[start : start + n], self.targets
-        for column in range(nearer.codes.shape[0]):
-            codes, copied = self.codes[column], nearer.codes[column]
-            for i in range(n):
-                copied[i] = codes[rows[i]]
-        for i in range(n):
-            write_target(nearer.targets, i, weight_at(targets, rows[i]), y_at(targets, rows[i]))
-            nearer.rows[i] = i
-
-
 class HistogramScratch(NamedTuple):
     """The histogram of the current feature; 0 between searches."""
 

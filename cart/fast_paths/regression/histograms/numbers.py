@@ -43,13 +43,13 @@ class Numbers(NamedTuple):
         features = growth.draw.features[node.n_constant :]
         if not _hand_to_small_node(rows, growth.small, table, features, node):
             return np.int64(-1)
-        return grow_small_subtree(growth, table, rows.rows, height + 1, n_nodes, limits)
+        return grow_small_subtree(growth, table, rows.samples, height + 1, n_nodes, limits)
 
 
 @inline_kernel
 def add_up_codes(scratch, rows, table, column, node, limits):
     """Add up a node's rows by the codes of a column of numbers; return a Filled."""
-    node_rows, codes = rows.rows[node.start : node.end], rows.codes[column]
+    node_rows, codes = rows.samples[node.start : node.end], rows.codes[column]
     n_codes = table.level_start[column + 1] - table.level_start[column]
     if node.n < n_codes:
         words = _fill_sparse(scratch, node_rows, codes, rows.targets)
@@ -67,7 +67,7 @@ def add_up_codes(scratch, rows, table, column, node, limits):
 def divide_codes(scratch, rows, table, cut, node):
     """Divide a node's rows at a cut of a column of numbers; see `divide_rows`."""
     codes = rows.codes[table.columns[cut.feature]]
-    return partition_rows(rows.rows, scratch.spare, codes, cut, node.start, node.n)
+    return partition_rows(rows.samples, scratch.spare, codes, cut, node.start, node.n)
 
 
 @inline_kernel
@@ -110,7 +110,7 @@ def _hand_to_small_node(rows, small, table, features, node):
     """Give the node's rows numbers and words; return False, with no effect, if impossible."""
     n = node.n
     mean = node.total / node.weight
-    if not enter_small_node(small, rows.rows, node.start, n, rows.targets, mean):
+    if not enter_small_node(small, rows.samples, node.start, n, rows.targets, mean):
         return False
     for j in range(features.shape[0]):
         column = table.columns[features[j]]
@@ -118,7 +118,7 @@ def _hand_to_small_node(rows, small, table, features, node):
         for i in range(n):
             write_code(small, i, column, codes[small.rows[i]])
         if table.tie_span[column] > 0 and _has_ties(small, table, column, n):
-            restore_rows(small, rows.rows, node.start, n)  # where a cut lies depends on the node
+            restore_rows(small, rows.samples, node.start, n)  # where a cut lies depends on the node
             return False
     rank_codes(small, n)
     return True

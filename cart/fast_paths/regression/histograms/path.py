@@ -12,6 +12,7 @@ order, and the partition is stable:
             ->   [ 0 4 9 | 3 7 8 ]        left | right
 """
 
+from functools import partial
 from itertools import starmap
 
 import numpy as np
@@ -21,7 +22,6 @@ from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of
 from cart.fast_paths.regression.histograms.histogram import (
     CODES_MAX,
-    HistogramRows,
     HistogramScratch,
     divide_rows,
     grow_small,
@@ -32,6 +32,7 @@ from cart.fast_paths.regression.histograms.numbers import Numbers
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.tree_growth import (
     MeanPath,
+    TierRows,
     add_up_split,
     begin_growth,
     node_at,
@@ -58,9 +59,9 @@ _LARGEST = 1e50  # limit of targets and weights: products of their squares stay 
 def _grow_trees(table, growth, rows, weights, y, seeds, limits, first_node):
     """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
     tiers, scratch = rows
-    rows, targets = tiers[0].rows, tiers[0].targets
+    samples, targets = tiers[0].samples, tiers[0].targets
     for t in range(weights.shape[0]):
-        tree = begin_growth(growth, first_node[t], rows, targets, weights[t], y, seeds[t])
+        tree = begin_growth(growth, first_node[t], samples, targets, weights[t], y, seeds[t])
         first_node[t + 1] = first_node[t] + _grow(tree, table, tiers, scratch, limits)
 
 
@@ -75,7 +76,8 @@ def _grow(growth, table, tiers, scratch, limits):
         node = node_at(growth, height)
         is_leaf = not may_split(node, limits)
         if not is_leaf:
-            push(growth.stack, nearest_copy(tiers, pending_at(growth.stack, height), None))
+            pending = nearest_copy(tiers, pending_at(growth.stack, height), growth.criterion)
+            push(growth.stack, pending)
             node = node_at(growth, height)
         rows = tiers[node.tier]
         if not is_leaf and node.n <= small.n_max:
@@ -93,7 +95,7 @@ def _grow(growth, table, tiers, scratch, limits):
         if cut.feature < 0:
             continue
         middle = divide_rows(columns, scratch, rows, table, cut, node)
-        children = add_up_split(growth, rows.rows, rows.targets, node, middle)
+        children = add_up_split(growth, rows.samples, rows.targets, node, middle)
         if not is_enough(children.decrease, limits):
             continue
         split_node(growth, this, node, cut, children, limits)
@@ -146,7 +148,7 @@ class HistogramPath(MeanPath):
         n_rows = codes.shape[1]
         copies = create_cache_copies(codes, self._plan.limits.max_features, CACHE_COPY_BYTES)
         return (
-            tuple(starmap(HistogramRows.create, [(n_rows, codes), *copies])),
+            tuple(starmap(partial(TierRows.create, self._per_row), [(n_rows, codes), *copies])),
             HistogramScratch.create(n_rows, _n_codes(self._table), self._create_columns()),
         )
 

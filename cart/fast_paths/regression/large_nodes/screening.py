@@ -37,7 +37,7 @@ class Screen(NamedTuple):
     total: np.ndarray  # (n_blocks + 1,) float64: sum of deviations left of every block
     bound: np.ndarray  # (n_blocks,) float64: no cut in the block has more gain
     best: np.ndarray  # (4,) int64: feature, left code, right code, where missing values go
-    gain: np.ndarray  # (2,) float64: of the best cut, and of the second best
+    gain: np.ndarray  # (2,) float64: of the best cut, and of the second best; 0 in the beginning
 
     @classmethod
     def create(cls, n_rows):
@@ -54,12 +54,6 @@ def is_worth_screening(rows, slack, impurity):
 def _leaves_enough(rows, n_left):
     """Does a cut with so many rows on its left, or on its right, leave enough on either side?"""
     return rows.n_beside < n_left < rows.n - rows.n_beside
-
-
-@inline_kernel
-def begin_screening(screen):
-    screen.gain[0] = 0.0
-    screen.gain[1] = 0.0
 
 
 @inline_kernel

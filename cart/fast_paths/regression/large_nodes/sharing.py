@@ -44,10 +44,6 @@ class SharedNode(NamedTuple):
             np.zeros((_MOST_HELPERS, _LINE), np.int64), np.zeros((_MOST_HELPERS, _LINE)),
         )  # fmt: skip
 
-    def screen_of(self, helper, n_rows):
-        """The Screen of a helper, which notes what it finds in this node."""
-        return Screen.create(n_rows)._replace(best=self.best[helper], gain=self.gain[helper])
-
 
 @kernel
 def screen_features(shared, screen, rows, drawn, n_drawn, slack, table):
@@ -133,7 +129,8 @@ def helper_of(number, table, criterion, scratch, drawn, features):
     """
     if number >= _MOST_HELPERS:
         return None
-    screen = scratch.shared.screen_of(number, len(scratch.is_left))
+    best, gain = scratch.shared.best[number], scratch.shared.gain[number]
+    screen = Screen.create(len(scratch.is_left))._replace(best=best, gain=gain)
     return partial(_help_out, table, criterion, scratch, drawn, features, screen)
 
 

@@ -21,7 +21,7 @@ from cart.fast_paths.regression.small_nodes.node import (
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.sorting_networks import NETWORK_MAX
-from cart.splitting.feature_draw import begin_draw, mark_constant, mark_searched, next_feature
+from cart.splitting.feature_draw import begin_draw, mark, next_feature
 
 _CODE_MAX = 2**31 - 1
 
@@ -78,10 +78,9 @@ class SmallNode(NamedTuple):
         while j >= 0:
             feature = draw.features[j]
             column = np.int64(table.columns[feature])
-            if rank_at(self, 0, column) == rank_at(self, n - 1, column):
-                drawing = mark_constant(draw, drawing, j)
-            else:
-                drawing = mark_searched(draw, drawing, j)
+            is_constant = rank_at(self, 0, column) == rank_at(self, n - 1, column)
+            drawing = mark(draw, drawing, j, is_constant)
+            if not is_constant:
                 drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
                 n_drawn += 1
                 last = column

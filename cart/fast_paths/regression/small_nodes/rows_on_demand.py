@@ -27,7 +27,7 @@ from cart.fast_paths.regression.small_nodes.node import (
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
 from cart.primitives.sorting_networks import NETWORK_MAX, merge_exchanges, sort_by_network
-from cart.splitting.feature_draw import begin_draw, mark_constant, mark_searched, next_feature
+from cart.splitting.feature_draw import begin_draw, mark, next_feature
 from cart.table.table import has_missing, same_value
 
 _N_MAX = SMALL_NODE_MAX // 2  # rows; more are sorted as fast along one feature after the other
@@ -98,10 +98,9 @@ class SmallNodeOnDemand(NamedTuple):
         while j >= 0:
             feature = draw.features[j]
             codes, lane = table.codes[table.columns[feature]], n_drawn % N_LANES
-            if _write_keys(self, codes, n, lane):
-                drawing = mark_constant(draw, drawing, j)
-            else:
-                drawing = mark_searched(draw, drawing, j)
+            is_constant = _write_keys(self, codes, n, lane)
+            drawing = mark(draw, drawing, j, is_constant)
+            if not is_constant:
                 drawn.feature[n_drawn], drawn.column[n_drawn] = feature, n_drawn
                 n_drawn += 1
                 if lane == N_LANES - 1:

@@ -35,13 +35,7 @@ from cart.fast_paths.regression.tree_growth import (
 from cart.growth.frontier import may_split
 from cart.growth.loop import is_enough, left_child, right_child
 from cart.jit.decorators import inline_kernel
-from cart.splitting.feature_draw import (
-    begin_draw,
-    end_draw,
-    mark_constant,
-    mark_searched,
-    next_feature,
-)
+from cart.splitting.feature_draw import begin_draw, end_draw, mark, next_feature
 from cart.table.ranking import MISSING
 
 
@@ -148,16 +142,13 @@ def _draw_for_two(growth, table, one, other, node, limits):
         feature = draw.features[j]
         column = np.int64(table.columns[feature])
         step = code_of(small, table, one, column) - code_of(small, table, other, column)
-        if step == 0:
-            drawing = mark_constant(draw, drawing, j)
-        else:
-            drawing = mark_searched(draw, drawing, j)
-            if step < 0 and one_left < 0:
-                one_left = feature
-            if step > 0 and other_left < 0:
-                other_left = feature
-            if first < 0:
-                first = feature
+        drawing = mark(draw, drawing, j, step == 0)
+        if step < 0 and one_left < 0:
+            one_left = feature
+        if step > 0 and other_left < 0:
+            other_left = feature
+        if step != 0 and first < 0:
+            first = feature
         j, drawing = next_feature(draw, drawing, limits.max_features)
     end_draw(draw, drawing)
     return first, one_left, other_left
