@@ -61,6 +61,15 @@ NO_CUT = Cut(-1, 0, 0, -np.inf, NONE_MISSING, 0.0)
 
 
 @inline_kernel
+def range_of(codes, n):
+    """The lowest and the highest of the first n codes, in a pass that is vectorized."""
+    lowest, highest = MISSING, np.uint32(0)
+    for i in range(n):
+        lowest, highest = min(lowest, codes[i]), max(highest, codes[i])
+    return lowest, highest
+
+
+@inline_kernel
 def also_left(cut):
     """The code that goes left besides those up to `left_code`: MISSING, or else `left_code`."""
     return np.int64(MISSING) if cut.missing == MISSING_LEFT else np.int64(cut.left_code)
@@ -201,8 +210,8 @@ class FastPath(ABC):
         """
         if self._scratch is None:
             self._table = self._with_room(self._table)
-            n_rows, n_noted = self._n_rows_of_stack, self._room if self._is_best_first else 0
-            self._candidates = Candidates.create(n_noted)
+            n_rows = self._n_rows_of_stack
+            self._candidates = Candidates.create(self._room)
             scratch = self._create_scratch()  # first: all of it is written, so reuse freed memory
             self._scratch = (
                 Draw.create(len(self._table.columns), self._plan.hashed_names, n_rows),
@@ -289,12 +298,13 @@ class FastPath(ABC):
 
     @property
     def _room(self):
-        """How many nodes a tree that is grown best first may have at most."""
-        return room_for_leaves(len(self._y), self._plan.limits)
+        """How many nodes a tree may have at most if it is grown best first; 0 if it is not."""
+        limits = self._plan.limits
+        return room_for_leaves(len(self._y), limits) if self._is_best_first else 0
 
     @property
     def _n_rows_of_stack(self):
-        return max(len(self._y), self._room if self._is_best_first else 0) + 2
+        return max(len(self._y), self._room) + 2
 
     @abstractmethod
     def _create_scratch(self):

@@ -17,7 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NO_CUT, NONE_MISSING, Cut, has_missing
+from cart.fast_paths.base import (
+    MISSING_LEFT,
+    MISSING_RIGHT,
+    NO_CUT,
+    NONE_MISSING,
+    Cut,
+    has_missing,
+    range_of,
+)
 from cart.fast_paths.rows_across import HALF, SIGN, WIDTH, load_across, n_blocks
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
@@ -180,7 +188,10 @@ def draw_among(table, draw, feature, codes):
     the node has.
     """
     column, cut = table.columns[feature], NO_CUT
-    lowest, highest, n_missing = _range_of(codes)
+    n, n_missing = codes.shape[0], np.int64(0)
+    lowest, highest = range_of(codes, n)
+    if highest == MISSING:  # the highest code of all
+        lowest, highest, n_missing = known_range(codes, n)
     n_present = draw_places(table, column, codes, draw, feature)
     if n_present > 0:
         lowest, highest = np.uint32(0), np.uint32(n_present > 1)
@@ -196,15 +207,3 @@ def draw_among(table, draw, feature, codes):
         left_code = np.int64(code_up_to(table, column, lowest, highest, threshold))
         cut = Cut(feature, left_code, 0, -np.inf, goes, threshold)
     return cut, n_present
-
-
-@inline_kernel
-def _range_of(codes):
-    """As `known_range`, in a vectorized pass unless some code is MISSING, the highest of all."""
-    lowest, highest = MISSING, np.uint32(0)
-    for i in range(codes.shape[0]):
-        lowest = min(lowest, codes[i])
-        highest = max(highest, codes[i])
-    if highest != MISSING:
-        return lowest, highest, np.int64(0)
-    return known_range(codes, codes.shape[0])

@@ -76,8 +76,9 @@ class AlternativesFinder:
         found = self.surrogates.find(nodes, tree.categories, self.unaltered(weight), seed, rule)
         if rule != BY_TREE:
             _set_default(tree, nodes, found.default_left)
-        primary = _improvements(nodes)
         is_judged = nodes.children_left != LEAF
+        primary = np.zeros(len(is_judged))  # decrease of impurity x weight; 0 in leaves
+        primary[is_judged] = decreases(nodes, is_judged)
         if self._asked.n_competitors == 0:
             is_judged &= found.has_unknown & (rule != BY_TREE)
         if is_judged.any() or self._asked.n_competitors > 0:
@@ -116,11 +117,3 @@ def _set_default(tree, nodes, default_left):
     default_left[nodes.children_left == LEAF] = 0
     if not np.array_equal(nodes.missing_go_to_left, default_left):
         tree._hold(compress_if_large(nodes._replace(missing_go_to_left=default_left)))
-
-
-def _improvements(nodes):
-    """Decrease of impurity x weight by every split of a tree; 0 in leaves."""
-    is_split = nodes.children_left != LEAF
-    gain = np.zeros(len(is_split))
-    gain[is_split] = decreases(nodes, is_split)
-    return gain

@@ -80,7 +80,21 @@ class GeneralWay(NamedTuple):
                 tree.children_left[parent] = this
             else:
                 tree.children_right[parent] = this
-        write_node(self, tree, this, node)
+        tree.children_left[this] = LEAF
+        tree.children_right[this] = LEAF
+        tree.feature[this] = UNDEFINED
+        tree.threshold[this] = UNDEFINED
+        tree.missing_go_to_left[this] = 0
+        tree.impurity[this] = node.impurity
+        tree.n_node_samples[this] = node.end - node.start
+        tree.weighted_n_node_samples[this] = node.weight
+        value = tree.value[this]
+        protocol.write_value(self.criterion, value)
+        if self.limits.is_monotonic:
+            bounds = bounds_at(self.inherited, node.row)
+            value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
+            if value.shape[1] == 2:
+                value[0, 1] = 1.0 - value[0, 0]
 
     def search(self, node):
         split, last_feature, n_constant = best_split(
@@ -120,7 +134,14 @@ class GeneralWay(NamedTuple):
         majority_left = middle - node.start > node.end - middle
         tree.missing_go_to_left[this] = split.missing_left if split.has_missing else majority_left
         write_list(self.table, this, split.column)
-        inherit(self, this, node.row, found.feature, children.value, node.row + 1, node.row)
+        inherited, row = self.inherited, node.row
+        inherited.parent[row], inherited.parent[row + 1] = this, this
+        inherited.is_left[row], inherited.is_left[row + 1] = False, True
+        # Rows that lack the feature, which the search left out, may have moved it over the bounds.
+        value = min(max(children.value, inherited.lower[row]), inherited.upper[row])
+        direction = self.limits.monotonic[found.feature]
+        pass_on_bounds(inherited.lower, inherited.upper, row, direction, value)
+        key_children(self.draw, row)
 
 
 @inline_kernel
@@ -149,48 +170,11 @@ def bounds_at(inherited, row):
 
 
 @inline_kernel
-def inherit(way, parent, row, feature, value, left, right):
-    """Write to rows `left` and `right` what the children inherit from the node in `row`."""
-    inherited = way.inherited
-    bounds = bounds_at(inherited, row)
-    direction = way.limits.monotonic[feature]
-    # Rows that lack the feature, which the search left out, may have moved it beyond the bounds.
-    value = min(max(value, bounds.lower), bounds.upper)
+def pass_on_bounds(lower, upper, row, direction, value):
+    """Write the bounds of the children of a node, which is split at a feature with a monotonic
+    constraint: the right child takes the node's row of the stack, the left one the next."""
+    low, high = lower[row], upper[row]
     for is_left in (True, False):
-        child = left if is_left else right
-        own = child_bounds(bounds, direction, value, is_left)
-        inherited.parent[child] = parent
-        inherited.is_left[child] = is_left
-        inherited.lower[child] = own.lower
-        inherited.upper[child] = own.upper
-    key_children(way.draw, row)
-
-
-@inline_kernel
-def child_bounds(bounds, direction, value, is_left):
-    """Bounds of a child of a split on a feature with a monotonic constraint."""
-    if direction == 0:
-        return bounds
-    if (direction > 0) == is_left:
-        return Bounds(bounds.lower, value)
-    return Bounds(value, bounds.upper)
-
-
-@inline_kernel
-def write_node(way, tree, this, node):
-    """Write a node as a leaf, from what the criterion has loaded."""
-    tree.children_left[this] = LEAF
-    tree.children_right[this] = LEAF
-    tree.feature[this] = UNDEFINED
-    tree.threshold[this] = UNDEFINED
-    tree.missing_go_to_left[this] = 0
-    tree.impurity[this] = node.impurity
-    tree.n_node_samples[this] = node.end - node.start
-    tree.weighted_n_node_samples[this] = node.weight
-    value = tree.value[this]
-    protocol.write_value(way.criterion, value)
-    if way.limits.is_monotonic:
-        bounds = bounds_at(way.inherited, node.row)
-        value[0, 0] = min(max(value[0, 0], bounds.lower), bounds.upper)
-        if value.shape[1] == 2:
-            value[0, 1] = 1.0 - value[0, 0]
+        is_below = (direction > 0) == is_left
+        lower[row + is_left] = low if direction == 0 or is_below else value
+        upper[row + is_left] = value if direction != 0 and is_below else high

@@ -16,7 +16,6 @@ from cart.splitting.agreement import (
     CandidateDraw,
     Ranking,
     Sent,
-    draw_candidates,
     rank,
     side_by_surrogates,
 )
@@ -70,9 +69,7 @@ class BySurrogates(NamedTuple):
             n_rows += is_known
         if n_rows < n:
             sent = Sent(left, right, n_rows)
-            end = start + n
-            candidates = draw_candidates(self.draw, split.feature, sent, start, end)
-            rank(ranking, rows.keys, start, end, rows.vote, candidates)
+            rank(ranking, rows.keys, start, start + n, rows.vote, self.draw, split.feature, sent)
             for i in range(n):
                 if node.codes[i] == MISSING:
                     row = row_of(samples[start + i])

@@ -22,7 +22,6 @@ from cart.splitting.agreement import (
     CandidateDraw,
     Ranking,
     Sent,
-    draw_candidates,
     rank,
     side_by_surrogates,
     units_of,
@@ -34,7 +33,7 @@ from cart.tree.surrogates import Surrogates
 
 # Rules for rows that lack the value of a split.
 BY_TREE, BY_MAJORITY, BY_SURROGATES = 0, 1, 2
-# Whether agreement is a share of all rows that the split sends, see `Candidates.of_all`.
+# Whether agreement is a share of all rows that the split sends, see `CandidateDraw.of_all`.
 STYLES = {"all": True, "known": False}
 
 
@@ -83,7 +82,6 @@ class Search(NamedTuple):
     """How surrogates are searched in a tree."""
 
     draw: CandidateDraw
-    n_categories: np.ndarray  # (n_features,) int64
     rule: int  # BY_TREE, BY_MAJORITY or BY_SURROGATES
     stack: np.ndarray  # (3, n_nodes + 1) int64: node, start and end of those that wait
 
@@ -197,7 +195,7 @@ class SurrogateFinder:
             self.weigh(weight)
             n_nodes, found = len(nodes.feature), self._create_found(nodes)
             followed = Followed.of(nodes, lists, self._table)
-            search = self.search_of(seed, rule, n_nodes)
+            search = Search(self.draw_of(seed), rule, np.empty((3, n_nodes + 1), np.int64))
             n = _follow(followed, self.rows, self.ranking, found, search)
         surrogates = self._read(found, n, n_nodes, rule == BY_SURROGATES)
         default_left = found.default_left[:n_nodes].copy()
@@ -207,11 +205,6 @@ class SurrogateFinder:
         """Take the first n surrogates of `found`, found during growth in a tree of `n_nodes`; the
         next call of `find` must be for this tree."""
         self._taken = found, n, n_nodes
-
-    def search_of(self, seed, rule=BY_TREE, n_nodes=0):
-        """The Search in the tree of a seed, which has `n_nodes`."""
-        room = np.empty((3, n_nodes + 1), np.int64)
-        return Search(self.draw_of(seed), self.n_categories, rule, room)
 
     def room_for(self, n_rows):
         """A Found with room for a tree on `n_rows` rows, without categories."""
@@ -287,10 +280,10 @@ def _follow(tree, rows, ranking, found, search):
         if left == LEAF:
             continue
         feature = np.int64(tree.feature[node])
-        sent, n_known = _vote(tree, node, feature, rows, start, end, search.n_categories[feature])
+        n_categories = search.draw.n_categories[feature]
+        sent, n_known = _vote(tree, node, feature, rows, start, end, n_categories)
         found.default_left[node] = sent.left >= sent.right
-        candidates = draw_candidates(search.draw, feature, sent, start, end)
-        rank(ranking, rows.keys, start, end, rows.vote, candidates)
+        rank(ranking, rows.keys, start, end, rows.vote, search.draw, feature, sent)
         _send_unknown(tree, node, rows, rows.keys[feature, n_known:end], ranking, found, search)
         n_found = keep_found(ranking, found, n_found, node)
         found.has_unknown[node] = n_known < end

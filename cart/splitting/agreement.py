@@ -128,15 +128,13 @@ def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
     most_at, least_at = end, end
     if sent.n_rows >= 2 * LEAST_ROWS:
         i, below = _behind(keys, start, vote)
-        last = _before(keys, end, vote)
+        last, reach = _before(keys, end, vote), _STRIDE * heaviest
         while i <= last:
-            if i + _STRIDE <= last:
-                reach = below + _STRIDE * heaviest <= most and below - _STRIDE * heaviest >= least
-                if reach:
-                    for j in range(i, i + _STRIDE):
-                        below += vote[record_of(keys[j])]
-                    i += _STRIDE
-                    continue
+            if i + _STRIDE <= last and below + reach <= most and below - reach >= least:
+                for j in range(i, i + _STRIDE):
+                    below += vote[record_of(keys[j])]
+                i += _STRIDE
+                continue
             for j in range(i, min(i + _STRIDE, last + 1)):
                 is_cut = code_of(keys[j]) != code_of(keys[j - 1])
                 if is_cut and below > most:
@@ -218,34 +216,23 @@ def _of_known(keys, start, end, vote, sent):
     return Sent(left, right, n_rows), i
 
 
-class Candidates(NamedTuple):
-    """Which features may stand in for the split of a node, and what it sends."""
-
-    features: np.ndarray  # int64
-    n_categories: np.ndarray  # (n_features,) int64; 0: numbers
-    primary: int  # the feature that the node splits on
-    sent: Sent
-    # Whether agreement is a share of all that the split sends, or of the rows with both features.
-    of_all: bool
-    heaviest: int  # the largest weight of a row
-
-
 class CandidateDraw(NamedTuple):
     """How to draw the features that may stand in for a split: all, or some anew in every node."""
 
     features: np.ndarray  # (n_allowed,) int64: room for the features drawn
     order: np.ndarray  # (n_allowed,) int64: the features to draw from; earlier ones win ties
-    n_categories: np.ndarray  # (n_features,) int64
+    n_categories: np.ndarray  # (n_features,) int64; 0: numbers
     n_drawn: int
     seed: int
+    # Whether agreement is a share of all that the split sends, or of the rows with both features.
     of_all: bool
-    heaviest: int
+    heaviest: int  # the largest weight of a row
 
 
 @inline_kernel
-def draw_candidates(draw, primary, sent, start, end):
-    """Draw the candidates of a node, which has rows start, ..., end - 1. The draw depends on these
-    numbers and on the seed of the tree."""
+def _draw_candidates(draw, start, end):
+    """Draw the candidates of a node, which has rows start, ..., end - 1; return how many there are.
+    The draw depends on these numbers and on the seed of the tree."""
     features, n = draw.features, np.int64(draw.features.shape[0])
     n_drawn = min(np.int64(draw.n_drawn), n)
     for i in range(n):
@@ -257,14 +244,12 @@ def draw_candidates(draw, primary, sent, start, end):
             state += GOLDEN
             j = i + np.int64(scramble(state) % np.uint64(n - i))
             features[i], features[j] = features[j], features[i]
-    return Candidates(
-        features[:n_drawn], draw.n_categories, primary, sent, draw.of_all, draw.heaviest
-    )
+    return n_drawn
 
 
 @kernel
-def rank(ranking, keys, start, end, vote, candidates):
-    """Rank the surrogates of a split: the best features among the candidates.
+def rank(ranking, keys, start, end, vote, draw, primary, sent):
+    """Rank the surrogates of a split: the best features among the candidates, which are drawn.
 
     Parameters
     ----------
@@ -273,25 +258,28 @@ def rank(ranking, keys, start, end, vote, candidates):
     keys : ndarray of shape (n_features, n), uint64
         keys[feature, start:end] are the node's rows in the order of the feature.
     vote : ndarray of shape (n_rows,), int64
-    candidates : Candidates
+    draw : CandidateDraw
+    primary : int
+        The feature that the node splits on.
+    sent : Sent
     """
     ranking.n[0] = 0
     if ranking.feature.shape[0] == 0:
         return
-    sent, is_all = candidates.sent, candidates.of_all
+    is_all = draw.of_all
     majority = max(sent.left, sent.right) if is_all else np.int64(0)
-    for j in range(candidates.features.shape[0]):
-        feature = candidates.features[j]
-        if feature == candidates.primary:
+    for j in range(_draw_candidates(draw, start, end)):
+        feature = draw.features[j]
+        if feature == primary:
             continue
         mine = keys[feature]
-        if candidates.n_categories[feature] > 0:
+        if draw.n_categories[feature] > 0:
             found = agree_by_category(mine, start, end, vote, sent)
         else:
             floor = majority
             if is_all and ranking.n[0] == ranking.feature.shape[0]:
                 floor = ranking.agree[ranking.n[0] - 1]
-            found = agree_by_cut(mine, start, end, vote, sent, floor, candidates.heaviest)
+            found = agree_by_cut(mine, start, end, vote, sent, floor, draw.heaviest)
         if is_all:
             found = Agreement(
                 found.agree, max(sent.left, sent.right), sent.left + sent.right, found.left_code,
@@ -300,7 +288,7 @@ def rank(ranking, keys, start, end, vote, candidates):
         if found.agree <= found.majority:
             continue
         at = _insert(ranking, feature, found)
-        if at >= 0 and candidates.n_categories[feature] > 0:
+        if at >= 0 and draw.n_categories[feature] > 0:
             _list(ranking, at, mine, start, end, vote, found.low_left)
 
 

@@ -70,10 +70,7 @@ class KnownBestSplitter(BestSplitter):
         gain, missing_left = improvement(context, p, known.n)
         if not gain > best.score:
             return best
-        found = split_at(context, known, p, False, gain)
-        return Split(
-            found.feature, found.column, found.left_code, found.threshold, True, missing_left, gain
-        )
+        return split_at(context, known, p, True, missing_left, gain)
 
     def end_search(self, context, n):
         node = context.node

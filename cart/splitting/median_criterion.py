@@ -168,35 +168,25 @@ def _find_half(tree, n, highest_bit, half):
     at = 0
     weight = 0.0
     total = 0.0
+    rest = half
     bit = highest_bit
     while bit > 0:
         j = at + bit
-        if j <= n:
-            if half == tree[0, j]:
-                break
-            if half > tree[0, j]:
-                half -= tree[0, j]
-                at = j
-                weight += tree[0, j]
-                total += tree[1, j]
-        bit >>= 1
-    if bit == 0:
-        return at, at, weight, total
-    below = at
-    rest = half
-    smaller = bit
-    while smaller > 0:
-        j = below + smaller
-        if j <= n and rest > tree[0, j]:
+        if j <= n and rest >= tree[0, j]:
             rest -= tree[0, j]
-            below = j
-        smaller >>= 1
-    while bit > 0:
-        j = at + bit
-        if j <= n and half >= tree[0, j]:
-            half -= tree[0, j]
             at = j
             weight += tree[0, j]
             total += tree[1, j]
         bit >>= 1
+    below = at
+    if rest == 0.0:  # `half` was met
+        below = 0
+        rest = half
+        bit = highest_bit
+        while bit > 0:
+            j = below + bit
+            if j <= n and rest > tree[0, j]:
+                rest -= tree[0, j]
+                below = j
+            bit >>= 1
     return below, at, weight, total

@@ -33,11 +33,10 @@ from cart.splitting.category_subsets import (
     sum_by_category,
 )
 from cart.splitting.feature_draw import (
+    BARRED,
     begin_draw,
     end_draw,
-    mark_barred,
-    mark_constant,
-    mark_searched,
+    mark,
     next_feature,
     random_between,
     random_side,
@@ -151,13 +150,12 @@ def best_split(context, samples, start, n, row, n_constant):
         feature = draw.features[j]
         last_feature = feature
         codes, n_present = load_feature(context, feature, samples, start, n)
-        if order_feature(context, codes):
-            drawing = mark_searched(draw, drawing, j)
+        is_constant = np.int64(not order_feature(context, codes))
+        if not is_constant:
             best = search_ordered(context, codes, n_present, best)
         elif n_present > 1:
-            drawing = mark_barred(draw, drawing, j)
-        else:
-            drawing = mark_constant(draw, drawing, j)
+            is_constant = BARRED
+        drawing = mark(draw, drawing, j, is_constant)
         j, drawing = next_feature(draw, drawing, max_features)
     end_search(context.splitter, context, n)
     return best, last_feature, end_draw(draw, drawing)
@@ -261,7 +259,7 @@ class BestSplitter(NamedTuple):
                 last = n - 1
             score, p = scan_cuts(context, codes, first, last, best.score)
             if p > 0:
-                best = split_at(context, codes, p, missing_left == 1, score)
+                best = split_at(context, codes, p, n_missing > 0, missing_left == 1, score)
         return best
 
     def is_divided(self, best, last_feature):
@@ -416,7 +414,7 @@ def scan_cuts(context, codes, first, last, best_score):
 
 
 @kernel
-def split_at(context, codes, p, missing_left, score):
+def split_at(context, codes, p, has_missing, missing_left, score):
     """The Split after the first p samples in order."""
     table, keys, column, lowest = context.table, context.node.keys, codes.column, codes.lowest
     left_code = np.int64(lowest + code_of(keys[p - 1]))
@@ -424,7 +422,6 @@ def split_at(context, codes, p, missing_left, score):
     if missing_left or p < codes.n - codes.n_missing:
         right_code = np.int64(lowest + code_of(keys[p]))
         threshold = threshold_between(table, column, left_code, right_code)
-    has_missing = codes.n_missing > 0
     return Split(codes.feature, column, left_code, threshold, has_missing, missing_left, score)
 
 

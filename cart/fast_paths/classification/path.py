@@ -35,9 +35,9 @@ from cart.fast_paths.classification.packed_rows import Layout, pack_rows
 from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
 from cart.growth.frontier import NodeStack, push_root, with_weight
 from cart.growth.loop import Children, decrease_of, grow
-from cart.growth.node_step import child_bounds
+from cart.growth.node_step import pass_on_bounds
 from cart.growth.plan import Limits
-from cart.jit.decorators import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.splitting.criteria import Entropy, Gini
 from cart.splitting.feature_draw import (
     Draw,
@@ -116,7 +116,10 @@ class ClassCountsWay(NamedTuple):
         for c in range(counts.shape[0]):
             counts[c] -= left_counts[c]
         if self.limits.is_monotonic:
-            _pass_on_bounds(self, node.row, self.limits.monotonic[cut.feature])
+            share = np.float64(left_counts[0]) / np.float64(left_weight) / 2.0
+            share += np.float64(counts[0]) / np.float64(weight - left_weight) / 2.0
+            direction, bounds = self.limits.monotonic[cut.feature], self.scratch
+            pass_on_bounds(bounds.lower, bounds.upper, node.row, direction, share)
         return Children(node.start + n_left, left, right, decrease, 0.0)
 
     def move_row(self, row, to):
@@ -131,19 +134,6 @@ class ClassCountsWay(NamedTuple):
         start, end = node.start, node.end
         write_way_of_missing(tree.nodes, this, cut, children.middle - start, end - start)
         key_children(self.draw, node.row)
-
-
-@kernel
-def _pass_on_bounds(way, row, direction):
-    """Write the bounds of the children, from their counts: the right child's to `row`, the left
-    child's to the row after it."""
-    scratch, bounds = way.scratch, bounds_at(way, row)
-    right, left = scratch.pending[row], scratch.pending[row + 1]
-    value = np.float64(left[0]) / np.float64(total_weight(left)) / 2.0
-    value += np.float64(right[0]) / np.float64(total_weight(right)) / 2.0
-    for is_left in (True, False):
-        own = child_bounds(bounds, direction, value, is_left)
-        scratch.lower[row + is_left], scratch.upper[row + is_left] = own.lower, own.upper
 
 
 @inline_kernel

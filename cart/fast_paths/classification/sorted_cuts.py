@@ -29,10 +29,10 @@ from cart.fast_paths.classification.path import ClassCountsPath, grow_trees
 from cart.growth.frontier import may_split
 from cart.growth.loop import left_child, right_child
 from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_side
-from cart.growth.surrogates import Found, Search, keep_found
+from cart.growth.surrogates import Found, keep_found
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import code_of, record_of
-from cart.splitting.agreement import Ranking, Sent, draw_candidates, rank
+from cart.splitting.agreement import CandidateDraw, Ranking, Sent, rank
 from cart.splitting.criteria import Gini
 from cart.table.table import same_value
 
@@ -51,7 +51,7 @@ class SortedCuts(NamedTuple):
     is_unit: bool  # whether all rows of the tree weigh 1
     ranking: Ranking
     found: Found
-    search: Search
+    draw: CandidateDraw
     n_found: np.ndarray  # (1,) int64
 
     def begin_tree(self, way, n):
@@ -172,8 +172,7 @@ def _find_surrogates(cuts, this, node, middle, feature):
     sent = Sent(left, right, np.int64(end - start))
     found.runs[this, 0], found.runs[this, 1] = start, end
     found.default_left[this] = left >= right
-    candidates = draw_candidates(cuts.search.draw, feature, sent, start, end)
-    rank(ranking, rows.keys, start, end, cuts.vote, candidates)
+    rank(ranking, rows.keys, start, end, cuts.vote, cuts.draw, feature, sent)
     for s in range(ranking.n[0]):
         ranking.n_sent[s] = 0
     cuts.n_found[0] = keep_found(ranking, found, cuts.n_found[0], this)
@@ -220,7 +219,7 @@ class SortedCountsPath(ClassCountsPath):
         cells, is_unit = (weight * (16 + self._y)).astype(np.uint8), bool(weight.max() == 1.0)
         cuts = SortedCuts(
             finder.rows, cells, np.empty(len(cells), np.int8), is_unit, finder.ranking,
-            self._found, finder.search_of(int(seeds[0])), np.zeros(1, np.int64),
+            self._found, finder.draw_of(int(seeds[0])), np.zeros(1, np.int64),
         )  # fmt: skip
         way = self._way(weights)._replace(cuts=cuts)
         grow_trees(way, trees, self._candidates, weights, self._y, seeds, first_node)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import also_left
+from cart.fast_paths.base import also_left, range_of
 from cart.fast_paths.regression.node_sums import partition_rows
 from cart.fast_paths.regression.small_nodes.node import (
     enter_small_node,
@@ -207,7 +207,7 @@ class RowsSortedOnDemand(NamedTuple):
         unlisted, first = self.unlisted[column], place * self.stride
         entries = self.entries[first : first + n]
         take(table.codes[column], rows, codes)
-        lowest, highest = _range_of(codes, n)
+        lowest, highest = range_of(codes, n)
         if lowest == highest:
             return first, lowest, highest
         low, high = lowest, highest
@@ -215,7 +215,7 @@ class RowsSortedOnDemand(NamedTuple):
             n_listed = _pack_others(self, rows, unlisted)
             if 2 * n_listed < n:
                 rows, codes = self.spare_rows[:n_listed], self.keys
-                low, high = _range_of(codes, n_listed)
+                low, high = range_of(codes, n_listed)
                 note_listed(entries, n_listed, n)
         _sort_entries(self, entries, rows, codes, low, high)
         return first, lowest, highest
@@ -266,15 +266,6 @@ class RowsSortedOnDemand(NamedTuple):
             restore_rows(small, samples, start, n)  # where a cut lies depends on the node
             return False
         return True
-
-
-@inline_kernel
-def _range_of(codes, n):
-    """The lowest and the highest of the first n codes."""
-    lowest, highest = np.uint32(0xFFFFFFFF), np.uint32(0)
-    for i in range(n):
-        lowest, highest = min(lowest, codes[i]), max(highest, codes[i])
-    return lowest, highest
 
 
 @inline_kernel

@@ -44,7 +44,7 @@ from cart.growth.frontier import (
     with_weight,
 )
 from cart.growth.loop import Children, decrease_of, left_child, right_child
-from cart.growth.node_step import child_bounds
+from cart.growth.node_step import pass_on_bounds
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import are_whole
 from cart.primitives.gather import take
@@ -190,10 +190,8 @@ def split_node(growth, this, node, cut, children, limits):
     direction = np.int64(0)
     if limits.is_monotonic:
         direction = np.int64(limits.monotonic[cut.feature])
-    for is_left in (True, False):
-        bounds = child_bounds(node.bounds, direction, children.value, is_left)
-        growth.sums[node.row + is_left, LOWER] = bounds.lower
-        growth.sums[node.row + is_left, UPPER] = bounds.upper
+    lower, upper = growth.sums[:, LOWER], growth.sums[:, UPPER]
+    pass_on_bounds(lower, upper, node.row, direction, children.value)
     key_children(growth.draw, node.row)
 
 

@@ -115,11 +115,7 @@ class HistogramPath(MeanPath):
     _partial_max = SMALL_NODE_MAX // 4
     _may_round = True  # whether bins are taken with targets whose sums are not exact
     _narrows = False  # whether tables with few codes may come with wide ones
-    _grow_trees = staticmethod(_grow_trees)
-
-    @property
-    def _criterion(self):
-        return SquaredErrorCuts()
+    _criterion, _grow_trees = SquaredErrorCuts(), staticmethod(_grow_trees)
 
     @classmethod
     def fits(cls, table, plan):
