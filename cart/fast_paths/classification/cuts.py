@@ -25,6 +25,7 @@ from cart.fast_paths.classification.packed_rows import (
     partition_packed_rows,
 )
 from cart.fast_paths.classification.screening import add_up_kept, is_worth_screening, screen
+from cart.growth.node_step import bounds_at
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.radix_sort import sort_short_keys
 from cart.splitting.splitter import Bounds
@@ -86,11 +87,6 @@ def divide_in_order(way, node, cut, codes, left_counts):
     return partition_packed_rows(
         codes, cut, words, way.layout, scratch.keys, scratch.spare, left_counts
     )
-
-
-@inline_kernel
-def bounds_at(way, row):
-    return Bounds(way.scratch.lower[row], way.scratch.upper[row])
 
 
 class BestCuts(NamedTuple):
@@ -253,7 +249,7 @@ def search_ordered(way, node, searched, feature, codes, best):
 @inline_kernel
 def monotony_of(way, node, feature):
     limits = way.limits
-    bounds = bounds_at(way, node.row) if limits.is_monotonic else Bounds(-np.inf, np.inf)
+    bounds = bounds_at(way.scratch, node.row) if limits.is_monotonic else Bounds(-np.inf, np.inf)
     return Monotony(np.int64(limits.monotonic[feature]), bounds)
 
 

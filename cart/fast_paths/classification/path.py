@@ -17,7 +17,6 @@ from cart.fast_paths.classification.cuts import (
     BestCuts,
     begin_search,
     begin_tree,
-    bounds_at,
     divide_words,
     end_search,
     expect_next,
@@ -35,7 +34,7 @@ from cart.fast_paths.classification.packed_rows import Layout, pack_rows
 from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
 from cart.growth.frontier import NodeStack, push_root, with_weight
 from cart.growth.loop import Children, decrease_of, grow
-from cart.growth.node_step import pass_on_bounds
+from cart.growth.node_step import bounds_at, pass_on_bounds
 from cart.growth.plan import Limits
 from cart.jit.decorators import entry_kernel, inline_kernel
 from cart.splitting.criteria import Entropy, Gini
@@ -84,7 +83,7 @@ class ClassCountsWay(NamedTuple):
         write_leaf(tree.nodes, this, node.impurity, node.end - node.start, weight)
         write_shares(self.criterion, tree.nodes.value[this], counts, weight)
         if self.limits.is_monotonic:
-            value, bounds = tree.nodes.value[this, 0], bounds_at(self, node.row)
+            value, bounds = tree.nodes.value[this, 0], bounds_at(self.scratch, node.row)
             value[0] = min(max(value[0], bounds.lower), bounds.upper)
             if value.shape[0] == 2:
                 value[1] = 1.0 - value[0]

@@ -272,7 +272,7 @@ def _judge_row(lanes, width, rows, i, table):
         if not (may_be_best or is_due) or not is_cut_after(entries, i, table, column):
             continue
         if is_due and n_left - left_of_cut_before(entries, i, rows, table, column) > n_right:
-            sum_lane_from_right(rows.criterion, lanes, k, i, rows)
+            sum_lane_from_right(rows.criterion, lanes, k, i, rows.n, rows)
             may_be_best = True
         lanes.previous[k] = n_left
         if may_be_best:

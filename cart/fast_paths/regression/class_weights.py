@@ -98,9 +98,9 @@ class ClassWeightsCuts(NamedTuple):
         lanes.left_weight[k] += weight
         self.left[np.int64(y_at(rows.targets, row))] += weight
 
-    def sum_lane_from_right(self, lanes, k, i, rows):
+    def sum_lane_from_right(self, lanes, k, i, n, rows):
         first = lanes.first[k]
-        right = rows.entries[first + i + 1 : first + rows.n]
+        right = rows.entries[first + i + 1 : first + n]
         lanes.left_weight[k] = _sum_side(self, right, rows.targets, True, self.node, rows.weight)
 
     def settled_score(self, lanes, k, rows):

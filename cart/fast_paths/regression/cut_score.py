@@ -73,8 +73,8 @@ def search_lanes(criterion, lanes, width, rows, table):
 
 
 @dispatch
-def sum_lane_from_right(criterion, lanes, k, i, rows):
-    """Take the sums of lane k, for the cut behind its i-th entry, from the right."""
+def sum_lane_from_right(criterion, lanes, k, i, n, rows):
+    """Take the sums of lane k, for the cut behind the i-th of its n entries, from the right."""
 
 
 @dispatch

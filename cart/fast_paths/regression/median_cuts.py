@@ -159,7 +159,7 @@ class AbsoluteErrorCuts(NamedTuple):
     def add_row_to_lane(self, lanes, k, row, rows):
         pass
 
-    def sum_lane_from_right(self, lanes, k, i, rows):
+    def sum_lane_from_right(self, lanes, k, i, n, rows):
         pass
 
     def settled_score(self, lanes, k, rows):

@@ -268,10 +268,10 @@ class AnyCuts:
         lanes.left_sum[k] += weight * y
         lanes.left_rest[k] += rest_of(self, weight, y)
 
-    def sum_lane_from_right(self, lanes, k, i, rows):
-        mine = rows.entries[lanes.first[k] : lanes.first[k] + rows.n]
+    def sum_lane_from_right(self, lanes, k, i, n, rows):
+        mine = rows.entries[lanes.first[k] : lanes.first[k] + n]
         lanes.left_weight[k], lanes.left_sum[k], lanes.left_rest[k] = left_sums_from_right(
-            self, mine, rows.targets, i + 1, rows.n, (rows.weight, rows.total, rows.rest)
+            self, mine, rows.targets, i + 1, n, (rows.weight, rows.total, rows.rest)
         )
 
     def may_score(self, lanes, k, rows, bar):

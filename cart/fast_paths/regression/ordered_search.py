@@ -14,7 +14,6 @@ import numpy as np
 from cart.fast_paths.base import cut_between, is_cut
 from cart.fast_paths.regression.best_cut import (
     N_LANES,
-    SearchedRows,
     begin_lanes,
     choose_mean_cut,
     lane_breaks,
@@ -107,7 +106,7 @@ def search_listed(lanes, rows, unlisted, score, table):
     """
     criterion, column, n, first = rows.criterion, lanes.column[0], rows.n, lanes.first[0]
     n_listed = n_listed_of(rows.entries, first, n, unlisted)
-    entries, listed = rows.entries[first : first + n_listed], _with_n(rows, n_listed)
+    entries = rows.entries[first : first + n_listed]
     begin_lanes(lanes, 1, 1, rows, score, table)
     at, n_left, previous, n_ahead = np.int64(0), np.int64(0), np.int64(0), n - n_listed
     left, right, following = np.int64(-1), np.int64(-1), _code_from(entries, at, unlisted)
@@ -123,7 +122,7 @@ def search_listed(lanes, rows, unlisted, score, table):
         if not is_between or not is_cut(table, column, code, following):
             continue
         if n_left - previous > n - n_left:
-            sum_lane_from_right(criterion, lanes, 0, at - 1, listed)
+            sum_lane_from_right(criterion, lanes, 0, at - 1, n_listed, rows)
         previous = n_left
         if may_score(criterion, lanes, 0, rows, score):
             found = settled_score(criterion, lanes, 0, rows)
@@ -136,12 +135,3 @@ def search_listed(lanes, rows, unlisted, score, table):
 def _code_from(entries, at, limit):
     """The code of an entry, or the limit if that is lower or there is no entry."""
     return min(np.int64(code_at(entries, at)), np.int64(limit)) if at < entries.shape[0] else limit
-
-
-@inline_kernel
-def _with_n(rows, n):
-    """The same SearchedRows with another number of entries."""
-    return SearchedRows(
-        rows.criterion, rows.entries, rows.targets, n, rows.n_beside, rows.weight, rows.total,
-        rows.rest, rows.is_bound, rows.min_weight, rows.bounds, rows.y_max,
-    )  # fmt: skip

@@ -96,11 +96,11 @@ class SeveralMeansCuts(NamedTuple):
         lanes.left_second[k] += weight * rows.targets[at + 2]
         lanes.left_third[k] += weight * rows.targets[at + 3]
 
-    def sum_lane_from_right(self, lanes, k, i, rows):
+    def sum_lane_from_right(self, lanes, k, i, n, rows):
         first = lanes.first[k]
-        mine = rows.entries[first : first + rows.n]
+        mine = rows.entries[first : first + n]
         weight, one, two, three = _left_from_right(
-            mine, rows.targets, i + 1, rows.n, rows.weight, self.totals
+            mine, rows.targets, i + 1, n, rows.weight, self.totals
         )
         lanes.left_weight[k], lanes.left_sum[k] = weight, one
         lanes.left_second[k], lanes.left_third[k] = two, three

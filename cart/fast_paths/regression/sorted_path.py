@@ -29,7 +29,6 @@ from cart.fast_paths.regression.cut_criteria import cuts_of
 from cart.fast_paths.regression.cut_score import (
     begin_search,
     grow_if_small,
-    is_by_gain,
     slack_of,
 )
 from cart.fast_paths.regression.large_nodes.screening import (
@@ -121,8 +120,7 @@ def _search(scratch, growth, table, node, limits):
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
     searched, n = _searched_rows(scratch, growth, node, limits), node.n
     slack = slack_of(n, growth.y_max)
-    screens = is_presorted(rows) and is_by_gain(growth.criterion)
-    screens = screens and is_worth_screening(searched, slack, node.impurity)
+    screens = is_presorted(rows) and is_worth_screening(searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
     best, last, last_column, turned = NO_CUT, -1, np.int64(0), np.int64(0)
     screen.gain[:] = 0.0

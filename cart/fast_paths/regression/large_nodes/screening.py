@@ -22,7 +22,7 @@ import numpy as np
 
 from cart.fast_paths.base import is_cut
 from cart.fast_paths.regression.best_cut import is_cut_after
-from cart.fast_paths.regression.cut_score import slack_of, weight_at, y_at
+from cart.fast_paths.regression.cut_score import is_by_gain, slack_of, weight_at, y_at
 from cart.fast_paths.regression.sorted_rows import code_at, n_listed_of, row_at
 from cart.jit.decorators import inline_kernel
 
@@ -47,7 +47,7 @@ class Screen(NamedTuple):
 
 @inline_kernel
 def is_worth_screening(rows, slack, impurity):
-    return rows.n >= _ROWS_MIN and slack < 0.01 * impurity
+    return is_by_gain(rows.criterion) and rows.n >= _ROWS_MIN and slack < 0.01 * impurity
 
 
 @inline_kernel
