@@ -59,12 +59,13 @@ def screen(node, keys, n, span, score, table, column, kept):
     shift = layout.low_bits + np.uint32(max(n_bits_of(highest - lowest) - n_bits, 0))
     base = lowest << layout.low_bits
     n_buckets = np.int64(((highest << layout.low_bits) - base) >> shift) + 1
-    count_keys(running, keys[:n], lowest, shift, n_buckets, n_classes, layout)
     for i in range(3 * n_buckets + 1):  # distinct codes, as `approximate_gains` expects of cuts
         running.levels[i] = np.uint32(i) << layout.low_bits
-    if n_classes == 2:
+    if n_classes == 2:  # as a constant: the loop over the keys asks nothing
+        count_keys(running, keys[:n], lowest, shift, n_buckets, np.int64(2), layout)
         _bound_two(criterion, running, n_buckets, counts, weight, layout)
     else:
+        count_keys(running, keys[:n], lowest, shift, n_buckets, n_classes, layout)
         _bound_more(criterion, running, n_buckets, counts, weight, layout)
     spare = 2 * n_buckets
     gains = running.gain_bits[:n_buckets]  # of the borders behind the buckets
