@@ -1,11 +1,12 @@
 """Bagging: any scikit-learn estimator, fitted many times on randomly drawn rows and features."""
 
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin, RegressorMixin, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.metadata_routing import _raise_for_params
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _estimator_has, check_is_fitted
 
 from cart import DecisionTreeClassifier, DecisionTreeRegressor
-from cart.estimators.parameters import MatrixLike, with_docs_of
+from cart.estimators.parameters import MatrixLike, RandomState, keep_parameters, with_docs_of
 from cart.estimators.saved_state import storable_estimators
 from cart.estimators.target import Target, encode_known_labels, encode_numbers
 from cart.estimators.validation import as_of_now
@@ -30,6 +31,15 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         shown="round(model.oob_score_, 3)", output="0.952",
     )  # fmt: skip
     _tree_class = DecisionTreeClassifier
+
+    def __init__(
+        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
+        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
+        bootstrap_features: bool = False, oob_score: bool | Callable = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
+        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
 
     def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """The class with the largest share; in a tie, the first in `classes_`.
@@ -189,6 +199,15 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         shown="round(model.oob_score_, 3)", output="0.399",
     )  # fmt: skip
     _tree_class = DecisionTreeRegressor
+
+    def __init__(
+        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
+        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
+        bootstrap_features: bool = False, oob_score: bool | Callable = False,
+        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
+        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
+    ) -> None:  # fmt: skip
+        keep_parameters(self, locals())
 
     def predict(self, X: MatrixLike, **params: Any) -> np.ndarray:
         """Mean of the predictions.

@@ -1,7 +1,6 @@
 """Base class of Bagging: fit on drawn rows and features, votes, out-of-bag predictions."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from cart.estimators.doc_link import DocLink
-from cart.estimators.parameters import INT_MAX, MatrixLike, RandomState, keep_parameters
+from cart.estimators.parameters import INT_MAX, MatrixLike
 from cart.estimators.saved_state import SavedState, check_classes_of
 from cart.estimators.target import refuse_missing_target
 from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
@@ -147,15 +146,6 @@ class BaseBagging(
     }
 
     estimator_params = ()  # as in scikit-learn, estimators take no parameters from Bagging
-
-    def __init__(
-        self, estimator: BaseEstimator | None = None, n_estimators: int = 10, *,
-        max_samples: float | None = None, max_features: float = 1.0, bootstrap: bool = True,
-        bootstrap_features: bool = False, oob_score: bool | Callable = False,
-        warm_start: bool = False, n_jobs: int | None = None, random_state: RandomState = None,
-        verbose: int = 0, voting: str = "soft", final_estimator: BaseEstimator | None = None,
-    ) -> None:  # fmt: skip
-        keep_parameters(self, locals())
 
     # Base estimators must validate their own parameters, which nothing has checked yet.
     @_fit_context(prefer_skip_nested_validation=False)
@@ -294,7 +284,8 @@ class BaseBagging(
             numbers = range(len(patches.seeds))
             tasks = ((workers.fit_one, self.estimator_, *table, i, *how) for i in numbers)
             with self._in_order(tasks) as results:
-                fitted.extend(results)  # one by one: those before an interrupt are kept
+                for estimator in results:
+                    fitted.append(estimator)
 
         if not interruption.run(fit_all):
             if not fitted:
