@@ -38,18 +38,18 @@ NAMED = {
     ),
     "bootstrap: draws without replacement as with it": (
         "forest/sampling/bootstrap.py",
-        "return self.n_draws is not None and self.replace and is_whole and not self.by_blocks",
-        "return self.n_draws is not None and is_whole and not self.by_blocks",
+        "return self.replace and is_whole and not self.by_blocks",
+        "return is_whole and not self.by_blocks",
     ),
     "bootstrap: every row once, or drawn": (
         "forest/sampling/bootstrap.py",
-        "return self.n_draws is not None and self.replace and is_whole and not self.by_blocks",
-        "return self.n_draws is None and self.replace and is_whole and not self.by_blocks",
+        "self.probabilities is None and self.n_draws is not None",
+        "self.probabilities is None and self.n_draws is None",
     ),
     "drop column: the mean loss of rows without weight": (
         "importance/drop_column/refits.py",
-        "if weight_of_tree > 0.0:",
-        "if weight_of_tree >= 0.0:",
+        "if weight.any():",
+        "if len(weight) > 0:",
     ),
     "screening of means: the runner-up is lost": (
         "cart/fast_paths/regression/large_nodes/screening.py",
