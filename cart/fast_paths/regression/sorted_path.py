@@ -226,12 +226,7 @@ def _begin_tree(growth, table, scratch, weights, y, seed, first_node):
 @inline_kernel
 def _grow(growth, table, scratch, limits):
     """Grow one tree, whose root is pending; return how many nodes it has."""
-    rows, samples, targets, is_left = (
-        scratch.rows,
-        scratch.samples,
-        scratch.targets,
-        scratch.is_left,
-    )
+    rows, samples, targets = scratch.rows, scratch.samples, scratch.targets
     height = 1
     n_nodes = 0
     while height > 0:
@@ -262,7 +257,9 @@ def _grow(growth, table, scratch, limits):
         left, right = left_child(node, children, 0), right_child(node, children, 0)
         if may_split(left, limits) or may_split(right, limits):
             features = growth.draw.features[n_constant:]
-            divide_features(scratch.shared, rows, table, features, node, cut, n_left, is_left)
+            divide_features(
+                scratch.shared, rows, table, features, node, cut, n_left, scratch.is_left
+            )
         height, n_nodes = place_children(growth, node, children, n_constant, n_nodes, limits)
     return n_nodes
 
