@@ -17,11 +17,14 @@ from cart.fast_paths.classification.packed_rows import (
     class_of,
     code_of_key,
     count_classes,
+    count_word,
+    n_outputs_of,
     weight_of,
 )
 from cart.jit.decorators import dispatch, inline_kernel, kernel
 
 BLOCK = 64  # cuts
+KEPT, ZEROS = -2, -3  # origins of `screening` and `sparse_cut`; see PrefixCounts
 
 
 class PrefixCounts(NamedTuple):
@@ -39,8 +42,11 @@ class PrefixCounts(NamedTuple):
     samples: np.ndarray  # (n + 1,) int32: the same memory; before gains, the samples of each code
     tops: np.ndarray  # (n // BLOCK + 1,) int32: the highest bits of each block
     left: np.ndarray  # (n_classes,) int64: counts left of the current cut
-    histogram: np.ndarray  # (n + 1,) int64: see `_count`
-    origin: np.ndarray  # (1,) int64: the first code of the histogram; -1 if the entries are keys
+    histogram: np.ndarray  # (at least n + 1 and n_classes,) int64: see `_count`
+    # (3,) int64: the first code of the histogram; -1 if the entries are keys, of all rows. KEPT if
+    # keys were dropped, then the first key and the shift of the histogram's buckets. ZEROS if it
+    # has the counts of the zeros, then the place of these.
+    origin: np.ndarray
     levels: np.ndarray  # (n + 1,) uint32: the entries of a histogram, in the form of keys
 
     @classmethod
@@ -51,7 +57,8 @@ class PrefixCounts(NamedTuple):
             np.empty(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n_powers),
             np.empty(n_powers), gain, gain.view(np.int32), gain.view(np.int32),
             np.empty(n // BLOCK + 1, np.int32), np.empty(n_classes, np.int64),
-            np.empty(n + 1, np.int64), np.zeros(1, np.int64), np.empty(n + 1, np.uint32),
+            np.empty(max(n + 1, n_classes), np.int64), np.zeros(3, np.int64),
+            np.empty(n + 1, np.uint32),
         )  # fmt: skip
 
 
@@ -78,6 +85,11 @@ def move_left(criterion, left, counts, c, w):
     """Move weight w of class c to the left; return the changes of both sums of powers."""
 
 
+@dispatch
+def move_key(criterion, left, counts, key, layout):
+    """Move the row of a key to the left; return its weight, and these changes."""
+
+
 @inline_kernel
 def add_up(criterion, running, keys, n, counts, layout):
     """Write the prefix counts of the ordered keys."""
@@ -95,8 +107,7 @@ def add_up(criterion, running, keys, n, counts, layout):
     left = running.left
     power_left, power_right = begin_left(criterion, left, counts)
     for i in range(n):
-        w = weight_of(keys[i], layout)
-        more, less = move_left(criterion, left, counts, class_of(keys[i], layout), w)
+        w, more, less = move_key(criterion, left, counts, keys[i], layout)
         power_left += more
         power_right += less
         weight += w
@@ -108,18 +119,31 @@ def add_up(criterion, running, keys, n, counts, layout):
 @kernel
 def count_left(running, entries, i, counts, layout):
     """Count the classes left of cut i once more, for more than two classes."""
-    left = running.left
-    for c in range(counts.shape[0]):
+    left, first, n_classes = running.left, 0, counts.shape[0]
+    for c in range(n_classes):
         left[c] = 0
     if running.origin[0] < 0:
-        for entry in range(i + 1):
-            c = class_of(entries[entry], layout)
-            left[c] += weight_of(entries[entry], layout)
+        if running.origin[0] == KEPT:  # the histogram has all that is left of the bucket
+            bucket, first = _bucket_of(running, entries[i]), i
+            while first > 0 and _bucket_of(running, entries[first - 1]) == bucket:
+                first -= 1
+            for c in range(n_classes):
+                left[c] = running.histogram[bucket * n_classes + c]
+        for entry in range(first, i + 1):
+            count_word(left, 0, entries[entry], layout)
+        if running.origin[0] == ZEROS and i >= running.origin[1]:
+            for c in range(n_classes):
+                left[c] += running.histogram[c]
         return
     last = np.int64(code_of_key(entries[i], layout)) - running.origin[0]
     for code in range(last + 1):
-        for c in range(counts.shape[0]):
-            left[c] += running.histogram[code * counts.shape[0] + c]
+        for c in range(n_classes):
+            left[c] += running.histogram[code * n_classes + c]
+
+
+@inline_kernel
+def _bucket_of(running, key):
+    return (np.int64(key) - running.origin[1]) >> running.origin[2]
 
 
 @kernel
@@ -208,12 +232,11 @@ def _begin_counting(running, origin, n_codes, n_classes):
 @inline_kernel
 def _count(histogram, bucket, word, n_classes, layout):
     """Count a word. Two classes share a cell: the weight above that of the second class."""
-    w = weight_of(word, layout)
-    c = class_of(word, layout)
     if n_classes == 2:
-        histogram[bucket] += w << 32 | w * c
+        w = weight_of(word, layout)
+        histogram[bucket] += w << 32 | w * class_of(word, layout)
     else:
-        histogram[bucket * np.uint64(n_classes) + np.uint64(c)] += w
+        count_word(histogram, np.int64(bucket) * n_classes, word, layout)
 
 
 @inline_kernel
@@ -250,7 +273,7 @@ def add_up_counts(criterion, running, lowest, highest, counts, layout):
                     power_left += more
                     power_right += less
                     weight += w
-            running.weight[entry] = weight
+            running.weight[entry] = weight // n_outputs_of(layout)
             running.power_left[entry] = power_left
             running.power_right[entry] = power_right
         running.levels[entry] = np.uint32(code) << layout.low_bits

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.classification.cumulative_counts import count_left
+from cart.fast_paths.classification.cumulative_counts import count_left, move_left
+from cart.fast_paths.classification.packed_rows import class_of, weight_of
 from cart.jit.decorators import dispatch, inline_kernel, like
 from cart.splitting.class_criteria import share_times_log
 
@@ -123,6 +124,11 @@ class GiniCuts(NamedTuple):
         left[c] = before + w
         more = _power(self, before + w) - _power(self, before)
         return more, _power(self, right - w) - _power(self, right)
+
+    def move_key(self, left, counts, key, layout):
+        w = weight_of(key, layout)
+        more, less = move_left(self, left, counts, class_of(key, layout), w)
+        return w, more, less
 
     def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
         """For two classes, gains are (n1 - w p1)**2 / (w (W - w)), half of the impurity decrease.

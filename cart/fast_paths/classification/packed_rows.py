@@ -21,6 +21,21 @@ from cart.primitives.gather import gather
 from cart.primitives.partition import partition_words
 
 
+@dispatch
+def n_outputs_of(layout):
+    """How many outputs there are. A row counts once for each of them."""
+
+
+@dispatch
+def place_of_class(layout, c, output):
+    """Where a row of class c is counted for an output, among a node's class counts."""
+
+
+@dispatch
+def count_words(layout, words, counts):
+    """Write the weighted class counts of words."""
+
+
 class Layout(NamedTuple):
     """Which bits of a word hold the row, the weight and the class."""
 
@@ -38,6 +53,18 @@ class Layout(NamedTuple):
             return None
         masks = (1 << low_bits) - 1, (1 << class_bits) - 1
         return cls(*(np.uint32(part) for part in (class_bits, low_bits, *masks)))
+
+    def n_outputs_of(self):
+        return np.int64(1)
+
+    def place_of_class(self, c, output):
+        return c
+
+    def count_words(self, words, counts):
+        for c in range(counts.shape[0]):
+            counts[c] = 0
+        for i in range(words.shape[0]):
+            counts[class_of(words[i], self)] += weight_of(words[i], self)
 
 
 @inline_kernel
@@ -58,6 +85,23 @@ def weight_of(word, layout):
 @inline_kernel
 def class_of(word, layout):
     return np.int64(word & layout.class_mask)
+
+
+@inline_kernel
+def count_word(counts, first, word, layout):
+    """Add the weight of a word to the class counts that begin at `first`."""
+    w, c = weight_of(word, layout), class_of(word, layout)
+    for output in range(n_outputs_of(layout)):
+        counts[first + place_of_class(layout, c, output)] += w
+
+
+@inline_kernel
+def total_weight(counts, layout):
+    """The weight of all classes together."""
+    total = np.int64(0)
+    for c in range(counts.shape[0] // n_outputs_of(layout)):  # of the first output
+        total += counts[c]
+    return total
 
 
 @kernel
@@ -84,7 +128,7 @@ def pack_rows(weight, classes, layout, words, counts):
         w = np.uint32(weight[row])
         c = np.uint32(classes[row])
         words[n] = np.uint32(row) << layout.low_bits | w << layout.class_bits | c
-        counts[c] += np.int64(w)
+        count_word(counts, 0, words[n], layout)
         n += w > 0
     return n
 
@@ -145,7 +189,8 @@ def quarter_of(word, layout):
 @inline_kernel
 def fit_quarters(n, n_classes, layout):
     """Can the weights of n words be summed up in quarters of a number without overflow?"""
-    return n_classes <= 4 and n * np.int64(layout.low_mask >> layout.class_bits) < 1 << 16
+    weight = np.int64(layout.low_mask >> layout.class_bits)  # no row weighs more
+    return n_outputs_of(layout) == 1 and n_classes <= 4 and n * weight < 1 << 16
 
 
 @inline_kernel
@@ -172,7 +217,4 @@ def count_classes(words, start, n, layout, counts):
             total += quarter_of(words[i], layout)
         write_quarters(total, counts)
         return
-    for c in range(counts.shape[0]):
-        counts[c] = 0
-    for i in range(start, start + n):
-        counts[class_of(words[i], layout)] += weight_of(words[i], layout)
+    count_words(layout, words[start : start + n], counts)

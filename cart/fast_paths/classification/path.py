@@ -4,6 +4,7 @@ Rows are packed (see `cart.fast_paths.classification.packed_rows`). A node has i
 the division of its parent, so if it is not searched, its rows are not read again.
 """
 
+from functools import cached_property
 from itertools import starmap
 from typing import NamedTuple
 
@@ -30,8 +31,14 @@ from cart.fast_paths.classification.impurities import (
     impurity_of,
     write_shares,
 )
-from cart.fast_paths.classification.packed_rows import Layout, pack_rows
-from cart.fast_paths.classification.several_outputs import GiniOfSeveralCuts, joint_codes
+from cart.fast_paths.classification.packed_rows import Layout, pack_rows, total_weight
+from cart.fast_paths.classification.several_outputs import (
+    CODES_MAX,
+    GiniOfSeveralCuts,
+    JointLayout,
+    join_classes,
+    one_hot,
+)
 from cart.growth.frontier import NodeStack, push_root, with_weight
 from cart.growth.loop import Children, decrease_of, grow
 from cart.growth.node_step import bounds_at, pass_on_bounds
@@ -51,8 +58,7 @@ from cart.splitting.feature_draw import (
 from cart.tree.recompute import DEPTH_FIRST, GINI, WEIGHTS, WHOLE_COUNTS
 
 CACHE_COPY_BYTES = 2**19, 2**16  # of a column in each copy, see `cart.fast_paths.cache_copies`
-_CLASSES_MAX = 256
-_OUTPUTS_MAX, _JOINT_MAX = 6, 64  # with several outputs: their number, and that of joint classes
+_CLASSES_MAX = 256  # of all outputs together
 _WEIGHT_MAX = 2**26  # its square is exact in double precision
 # For entropy, each thread keeps a table with an item for each unit of a tree's weight: these limit
 # the weight, in all or per row, whichever allows more.
@@ -74,12 +80,12 @@ class ClassCountsWay(NamedTuple):
     limits: Limits
 
     def load(self, node):
-        weight = total_weight(self.scratch.pending[node.row])
+        weight = total_weight(self.scratch.pending[node.row], self.layout)
         return with_weight(node, np.float64(weight), node.impurity)
 
     def write_leaf(self, tree, this, node):
         counts = self.scratch.pending[node.row]
-        weight = total_weight(counts)
+        weight = total_weight(counts, self.layout)
         write_leaf(tree.nodes, this, node.impurity, node.end - node.start, weight)
         write_shares(self.criterion, tree.nodes.value[this], counts, weight)
         if self.limits.is_monotonic:
@@ -109,7 +115,7 @@ class ClassCountsWay(NamedTuple):
     def divide(self, node, cut):
         counts, left_counts = self.scratch.pending[node.row], self.scratch.pending[node.row + 1]
         n_left = divide_words(self.cuts, self, node, cut, left_counts)
-        weight, left_weight = np.int64(node.weight), total_weight(left_counts)
+        weight, left_weight = np.int64(node.weight), total_weight(left_counts, self.layout)
         left, right = child_impurities(self.criterion, left_counts, counts, left_weight, weight)
         decrease = decrease_of(node, left, right, np.float64(left_weight), self.scratch.total[0])
         for c in range(counts.shape[0]):
@@ -135,15 +141,6 @@ class ClassCountsWay(NamedTuple):
         key_children(self.draw, node.row)
 
 
-@inline_kernel
-def total_weight(counts):
-    """The weight of all classes together."""
-    total = np.int64(0)
-    for c in range(counts.shape[0]):
-        total += counts[c]
-    return total
-
-
 @entry_kernel
 def grow_trees(way, trees, candidates, weights, classes, seeds, first_node):
     """Grow one tree per row of `weights`; the nodes of tree t begin at first_node[t]."""
@@ -160,7 +157,7 @@ def _begin_tree(way, weight, classes, seed):
     restart(way.draw, seed)
     n_rows = pack_rows(weight, classes, way.layout, way.tiers[0].words, root)
     begin_tree(way.cuts, way, n_rows)
-    total = total_weight(root)
+    total = total_weight(root, way.layout)
     way.scratch.total[0] = total
     way.scratch.lower[0], way.scratch.upper[0] = -np.inf, np.inf
     push_root(way.stack, n_rows, impurity_of(way.criterion, root, total))
@@ -172,34 +169,46 @@ class ClassCountsPath(FastPath):
     criteria: tuple[type, ...] = (Gini, Entropy)
     takes_missing = takes_bounds = takes_leaves = True
     copy_bytes: tuple[int, ...] = CACHE_COPY_BYTES
-    most_outputs = _OUTPUTS_MAX
+    most_outputs = _CLASSES_MAX
 
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
-        self._n_classes = plan.n_values**plan.n_outputs
+        self._n_classes = plan.n_values * plan.n_outputs
         self._criterion = GiniCuts() if plan.criterion is Gini else EntropyCuts.create(0)
         if plan.n_outputs > 1:
-            self._criterion = GiniOfSeveralCuts.create(plan.n_outputs, plan.n_values)
-            self._y = joint_codes(self._y, plan.n_values)
+            self._criterion = GiniOfSeveralCuts(plan.n_outputs)
+            self._y, self._places = join_classes(self._y, plan.n_values)
 
     @classmethod
     def knows(cls, plan):
-        n_joint = plan.n_values**plan.n_outputs
-        if plan.n_outputs == 1:
-            return super().knows(plan) and n_joint <= _CLASSES_MAX
-        return super().knows(plan) and plan.criterion is Gini and n_joint <= _JOINT_MAX
+        n_values, n_outputs = plan.n_values, plan.n_outputs
+        is_known = super().knows(plan) and n_values * n_outputs <= _CLASSES_MAX
+        if n_outputs == 1:
+            return is_known
+        return is_known and plan.criterion is Gini and n_values**n_outputs <= CODES_MAX
 
     def accepts(self, weights, is_whole):
         """Whether the weights are whole numbers that fit into words; sets the layout of words."""
         n_rows, top = len(self._y), weights.sum(axis=1).max()
         if not (super().accepts(weights, is_whole) and is_whole and top <= _WEIGHT_MAX):
             return False
-        self._layout = Layout.of(n_rows, self._n_classes, weights.max())
+        self._layout = self._create_layout(weights.max())
         if isinstance(self._criterion, EntropyCuts) and len(self._criterion.table) <= top:
             if top > max(_TABLE_MAX, _PER_ROW * n_rows):
                 return False
             self._criterion = EntropyCuts.create(int(top))
         return self._layout is not None
+
+    def _create_layout(self, top_weight):
+        n_rows = len(self._y)
+        if self._plan.n_outputs == 1:
+            return Layout.of(n_rows, self._n_classes, top_weight)
+        layout = Layout.of(n_rows, len(self._places), top_weight)
+        return layout and JointLayout(*layout, self._places, *self._one_hot)
+
+    @cached_property
+    def _one_hot(self):
+        return one_hot(self._places, self._n_classes)
 
     def _flags(self, weights, is_whole):
         if self._plan.limits.is_monotonic:

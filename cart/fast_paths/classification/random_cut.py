@@ -26,13 +26,17 @@ from cart.fast_paths.classification.cuts import (
 from cart.fast_paths.classification.impurities import child_impurities
 from cart.fast_paths.classification.packed_rows import (
     class_of,
+    count_words,
     fit_quarters,
     gather_codes,
+    n_outputs_of,
+    place_of_class,
     quarter_of,
+    total_weight,
     weight_of,
     write_quarters,
 )
-from cart.fast_paths.classification.path import ClassCountsPath, total_weight
+from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.drawn_cuts import DrawnCuts, begin_cuts, draw_among, draw_cut, drawn_cut
 from cart.fast_paths.rows_across import (
     HALF,
@@ -265,8 +269,8 @@ def _try_drawn(cuts, way, node, searched):
 
 @inline_kernel
 def _pack_rows(counts, packing, way, node, n_classes):
-    """Write each row's packed counts: its weight in the part of its class, and 1 in the part after
-    all classes, if there is one."""
+    """Write each row's packed counts: its weight in the part of its class, of each output, and 1 in
+    the part after all classes, if there is one."""
     words, layout = way.tiers[node.tier].words[node.start : node.end], way.layout
     n_bits, n_parts = np.int32(packing.n_bits), np.int32(packing.n_parts)
     for number in range(packing.n_numbers):
@@ -274,10 +278,13 @@ def _pack_rows(counts, packing, way, node, n_classes):
         rest = np.int32(n_classes) - first
         one = np.uint32(0 <= rest < n_parts) << np.uint32(rest * n_bits & np.int32(31))
         for i in range(words.shape[0]):
-            part = np.int32(words[i] & layout.class_mask) - first
-            weight = (words[i] & layout.low_mask) >> layout.class_bits
-            moved = weight << np.uint32(part * n_bits & np.int32(31))
-            of_rows[i] = np.int32((moved if 0 <= part < n_parts else np.uint32(0)) | one)
+            c, weight = words[i] & layout.class_mask, np.uint32(weight_of(words[i], layout))
+            packed = one
+            for output in range(n_outputs_of(layout)):
+                part = np.int32(place_of_class(layout, c, output)) - first
+                moved = weight << np.uint32(part * n_bits & np.int32(31))
+                packed |= moved if 0 <= part < n_parts else np.uint32(0)
+            of_rows[i] = np.int32(packed)
 
 
 @inline_kernel
@@ -375,6 +382,11 @@ def _count_left(node, codes, words, left_code, missing_left):
         return np.int64(n_left)
     for i in range(n):
         n_left += np.uint32(np.uint32(codes[i] + step) <= last)
+    if n_outputs_of(layout) > 1:
+        for i in range(n):  # cleared, the others weigh nothing
+            codes[i] = words[i] if np.uint32(codes[i] + step) <= last else np.uint32(0)
+        count_words(layout, codes[:n], left)
+        return np.int64(n_left)
     if n_classes > _CLASSES_MAX:
         for c in range(n_classes):
             left[c] = 0
@@ -403,7 +415,7 @@ def _score_if_legal(way, pending, node, feature, n_left):
     `n_left` is how many rows go left, or _AS_WEIGHT if weights tell whether these are enough.
     """
     criterion, running, _, counts, weight = node
-    left_weight = total_weight(running.left)
+    left_weight = total_weight(running.left, way.layout)
     right_weight, n_right = weight - left_weight, pending.end - pending.start - n_left
     if n_left == _AS_WEIGHT:
         n_left, n_right = left_weight, right_weight

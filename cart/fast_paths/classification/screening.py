@@ -16,13 +16,24 @@ import math
 import numpy as np
 
 from cart.fast_paths.base import is_cut
-from cart.fast_paths.classification.cumulative_counts import begin_left, count_keys, move_left
+from cart.fast_paths.classification.cumulative_counts import (
+    KEPT,
+    begin_left,
+    count_keys,
+    move_key,
+    move_left,
+)
 from cart.fast_paths.classification.impurities import (
     approximate_gains,
     bounds_more_classes,
     gain_to_beat,
 )
-from cart.fast_paths.classification.packed_rows import class_of, code_of_key, weight_of
+from cart.fast_paths.classification.packed_rows import (
+    class_of,
+    code_of_key,
+    n_outputs_of,
+    weight_of,
+)
 from cart.jit.decorators import inline_kernel
 from cart.primitives.radix_sort import n_bits_of
 
@@ -148,8 +159,10 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
     0 <= a <= b and sum e = 0. So |e| is at most (|b| + |b - mean b|) / 2. The factor of |d|**2 is
     convex in w, so it is highest at a border. Before the first border and behind the last, where
     the factor is unbounded, |d| is at most sqrt(2) times the weight of the smaller side.
+
+    With several outputs, squares are summed up over the classes of all: each output adds a gain.
     """
-    n_classes = counts.shape[0]
+    n_classes, n_outputs = counts.shape[0], n_outputs_of(layout)
     W = np.float64(weight)
     squares = 0.0
     for c in range(n_classes):
@@ -160,7 +173,7 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
     length_before = 0.0
     for b in range(n_buckets):
         here, squares_here, squares_left, squares_right = _pass_bucket(running, b, counts)
-        after = before + here
+        after = before + here // n_outputs
         is_last = after == weight
         running.weight[b] = weight >> 1 if is_last else after
         running.power_left[b] = 0.0 if is_last else np.float64(squares_left)
@@ -172,7 +185,7 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
             gain = np.float64(squares_left) / w + np.float64(squares_right) / (W - w)
             length = math.sqrt(max(gain - node, 0.0) * w * (W - w) / W)
         if before == 0 or is_last:
-            bound = 2.0 * np.float64(here) * W / max(W - np.float64(here), 1.0)
+            bound = 2.0 * np.float64(here) * W / max(W - np.float64(here // n_outputs), 1.0)
         else:
             size = np.float64(squares_here)
             spread = size - np.float64(here * here) / np.float64(n_classes)
@@ -181,7 +194,8 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
             product = min(w * (W - w), w_before * (W - w_before))
             farthest = max(length_before, length) + stray
             bound = farthest * farthest * W / product
-        running.gain[n_buckets + b] = np.float32(min(node + bound, W))  # W: both sides are pure
+        # At most, both sides are pure.
+        running.gain[n_buckets + b] = np.float32(min(node + bound, W * np.float64(n_outputs)))
         before = after
         length_before = length
     approximate_gains(
@@ -193,7 +207,7 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
 def _pass_bucket(running, b, counts):
     """Add the counts of bucket b to `left`; the histogram keeps the counts left of the bucket.
 
-    Returns the weight of the bucket, and three sums of squared counts: in the bucket, left of the
+    Returns the sum of its counts, and three sums of squared counts: in the bucket, left of the
     border behind it, and right of that border.
     """
     buckets = running.histogram
@@ -251,7 +265,8 @@ def _gain_of(running, spare, bits):
 @inline_kernel
 def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
     """Write the prefix counts of the ordered keys that were kept, including all dropped keys."""
-    running.origin[0] = -1
+    running.origin[0], running.origin[1] = KEPT, np.int64(lowest) << np.int64(layout.low_bits)
+    running.origin[2] = np.int64(shift)
     base = lowest << layout.low_bits
     bucket = np.int64(-1)
     if counts.shape[0] == 2:
@@ -273,9 +288,8 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
         own = np.int64((keys[i] - base) >> shift)
         if own != bucket:
             bucket = own
-            weight, power_left, power_right = _before(criterion, running, bucket, counts)
-        w = weight_of(keys[i], layout)
-        more, less = move_left(criterion, running.left, counts, class_of(keys[i], layout), w)
+            weight, power_left, power_right = _before(criterion, running, bucket, counts, layout)
+        w, more, less = move_key(criterion, running.left, counts, keys[i], layout)
         power_left += more
         power_right += less
         weight += w
@@ -285,7 +299,7 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
 
 
 @inline_kernel
-def _before(criterion, running, bucket, counts):
+def _before(criterion, running, bucket, counts, layout):
     """Weight and sums of powers for the border before a bucket; writes the counts to `left`."""
     n_classes = counts.shape[0]
     weight = np.int64(0)
@@ -296,4 +310,4 @@ def _before(criterion, running, bucket, counts):
         power_left += more
         power_right += less
         weight += count
-    return weight, power_left, power_right
+    return weight // n_outputs_of(layout), power_left, power_right

@@ -1,11 +1,11 @@
 """Gini impurity of several outputs: the mean over the outputs.
 
-The classes of a row, one for each output, are counted as one joint class. The counts of each
-output's own classes follow from these:
+The classes of a row, one for each output, are written to its word as one joint class. A row counts
+once for each output, so that a node's counts are those of one output after another:
 
-    outputs    a: 0 1    b: 0 1 2
-    class      0  1  2  3  4  5      a: 0 0 0 1 1 1, from class 3 on; b: 0 1 2 0 1 2
-    cells      a0 a1 | b0 b1 b2      counts of each output's classes
+    outputs    a: 0 1    b: 0 1 2          joint class   0  1  2  3
+    counts     a0 a1  .  b0 b1 b2          is counted    a0 a0 a1 a1
+                                           and           b0 b2 b0 b1
 """
 
 from typing import NamedTuple
@@ -13,79 +13,117 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.classification.cumulative_counts import count_left
-from cart.fast_paths.classification.impurities import gain_of_squares
-from cart.jit.decorators import inline_kernel, kernel
+from cart.fast_paths.classification.impurities import GiniCuts, child_impurities, impurity_of
+from cart.fast_paths.classification.packed_rows import class_of, weight_of
+from cart.jit.decorators import like
+from cart.jit.simd import on_lanes
 
+_WIDTH = 16  # of vectors
 _ROUNDING = 6e-8  # of single precision, relative
+CODES_MAX = 2.0**53  # of joint classes that are told apart
 
 
-def joint_codes(codes, n_values):
-    """The joint classes of rows: one code for the classes of all outputs.
+class JointLayout(NamedTuple):
+    """A Layout whose class is a joint class."""
+
+    class_bits: np.uint32
+    low_bits: np.uint32
+    low_mask: np.uint32
+    class_mask: np.uint32
+    places: np.ndarray  # (n_joint_classes, n_outputs) int64: where a row is counted
+    # (n_blocks, n_joint_classes, _WIDTH) int32: 1 at these places, a block for every _WIDTH places
+    ones: np.ndarray
+    counted: np.ndarray  # (n_blocks * _WIDTH,) int32: scratch
+
+    def n_outputs_of(self):
+        return np.int64(self.places.shape[1])
+
+    def place_of_class(self, c, output):
+        return self.places[c, output]
+
+    def count_words(self, words, counts):
+        if words.shape[0] == 0:
+            counts[:] = 0
+            return
+        for block in range(self.ones.shape[0]):
+            _count_words(words, words.shape[0], self, self.ones[block], block)
+        for c in range(counts.shape[0]):
+            counts[c] = self.counted[c]
+
+
+@on_lanes(_WIDTH)
+def _count_words(lanes, words, n, layout, ones, block):
+    """Add up the rows of `ones` of all words, each times its weight."""
+    class_bits, low_mask = lanes.number(layout.class_bits), lanes.number(layout.low_mask)
+    class_mask = lanes.number(layout.class_mask)
+
+    def add(k, total):
+        word = lanes.number(lanes.same(words, k))
+        weight = lanes.everywhere((word & low_mask) >> class_bits)
+        return (total + lanes.load(ones, word & class_mask) * weight,)
+
+    nothing = lanes.load(ones) & 0
+    (total,) = lanes.repeat(lanes.number(n), add, nothing)
+    lanes.store(layout.counted, total, lanes.number(block))
+
+
+def join_classes(codes, n_values):
+    """Join the classes of all outputs.
 
     Parameters
     ----------
     codes : ndarray of shape (n_rows, n_outputs), float64
     n_values : int
-        Every code is less than this.
+        Every code is less than this; to the power of n_outputs, it is at most CODES_MAX.
 
     Returns
     -------
     ndarray of shape (n_rows,), float64
+        The joint class of each row.
+    ndarray of shape (n_joint_classes, n_outputs), int64
+        Where rows of each are counted.
     """
-    places = n_values ** np.arange(codes.shape[1])[::-1]
-    return codes @ places.astype(np.float64)
+    outputs = np.arange(codes.shape[1])
+    place_values = n_values ** outputs[::-1]
+    found, joint = np.unique(codes @ place_values.astype(np.float64), return_inverse=True)
+    classes = found.astype(np.int64)[:, np.newaxis] // place_values % n_values
+    return joint.astype(np.float64), n_values * outputs + classes
 
 
+def one_hot(places, n_classes):
+    """The `ones` and the scratch of a JointLayout, for these places among n_classes."""
+    n_blocks = -(-n_classes // _WIDTH)
+    ones = np.zeros((n_blocks, len(places), _WIDTH), np.int32)
+    blocks, columns = np.divmod(places, _WIDTH)
+    ones[blocks, np.arange(len(places))[:, np.newaxis], columns] = 1
+    return ones, np.empty(n_blocks * _WIDTH, np.int32)
+
+
+@like(GiniCuts)
 class GiniOfSeveralCuts(NamedTuple):
     """The mean of the Gini impurities of several outputs."""
 
-    cells: np.ndarray  # (n_classes, n_outputs) int64: the cells in which a joint class is counted
-    left: np.ndarray  # (n_cells,) int64: counts left of the current cut
-    all: np.ndarray  # (n_cells,) int64: counts of the node
-    of_class: np.ndarray  # (n_classes,) int64: of the cells of a joint class, added up
-
-    @classmethod
-    def create(cls, n_outputs, n_values):
-        classes = np.arange(n_values**n_outputs)
-        digits = np.unravel_index(classes, (n_values,) * n_outputs)
-        cells = np.stack(digits, axis=1) + n_values * np.arange(n_outputs)
-        counts = np.zeros((2, n_values * n_outputs), np.int64)
-        return cls(cells.astype(np.int64), *counts, np.empty(len(cells), np.int64))
+    n_outputs: int
 
     def impurity_of(self, counts, weight):
-        _count_cells(self.cells, counts, self.all)
-        return _gini(self, self.all, np.float64(weight))
+        n_values, gini = counts.shape[0] // self.n_outputs, 0.0
+        for first in range(0, counts.shape[0], n_values):
+            gini += impurity_of(GiniCuts(0), counts[first : first + n_values], weight)
+        return gini / np.float64(self.n_outputs)
 
-    def begin_left(self, left, counts):
-        _count_cells(self.cells, counts, self.all)
-        squares = np.int64(0)
-        for cell in range(self.all.shape[0]):
-            self.left[cell] = 0
-            squares += self.all[cell] * self.all[cell]
-        for c in range(self.cells.shape[0]):
-            if counts[c] == 0:  # as most are in small nodes
-                continue
-            self.of_class[c] = 0
-            for k in range(self.cells.shape[1]):
-                self.of_class[c] += self.all[self.cells[c, k]]
-        return np.int64(0), squares
-
-    def move_left(self, left, counts, c, w):
-        more = np.int64(0)
-        for k in range(self.cells.shape[1]):
-            cell = self.cells[c, k]
-            before = self.left[cell]
-            more += before
-            self.left[cell] = before + w
-        n_outputs, less = np.int64(self.cells.shape[1]), self.of_class[c] - more
-        return w * (2 * more + n_outputs * w), w * (n_outputs * w - 2 * less)
-
-    def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
-        gain_of_squares(running, entries, first, last, weight, low_mask)
+    def move_key(self, left, counts, key, layout):
+        w, c = weight_of(key, layout), class_of(key, layout)
+        on_left = whole = np.int64(0)
+        for output in range(self.n_outputs):
+            place = layout.places[c, output]
+            on_left, whole = on_left + left[place], whole + counts[place]
+            left[place] += w
+        added = w * self.n_outputs
+        return w, w * (2 * on_left + added), w * (added - 2 * (whole - on_left))
 
     def gain_to_beat(self, top, score, counts, weight):
         """The score is (gain - n_outputs W) / n_outputs; see GiniCuts."""
-        n_outputs = np.float64(self.cells.shape[1])
+        n_outputs = np.float64(self.n_outputs)
         W = n_outputs * np.float64(weight)
         error = 10.0 * _ROUNDING * W
         return np.inf if top - W + error < n_outputs * score else top - 2.0 * error
@@ -93,59 +131,25 @@ class GiniOfSeveralCuts(NamedTuple):
     def scores_at_once(self, n):
         return False
 
-    def bounds_more_classes(self):
-        return False
-
     def score_cut(self, running, entries, i, counts, weight, layout):
         count_left(running, entries, i, counts, layout)
         left_weight = np.int64(running.weight[i])
-        left, right = _halves(self, running.left, counts, left_weight, weight)
+        left, right = child_impurities(self, running.left, counts, left_weight, weight)
         left_weight = np.float64(left_weight)
         return -(np.float64(weight) - left_weight) * right - left_weight * left
 
     def child_impurities(self, left, counts, left_weight, weight):
-        return _halves(self, left, counts, left_weight, weight)
+        n_values, gini_left, gini_right = counts.shape[0] // self.n_outputs, 0.0, 0.0
+        for first in range(0, counts.shape[0], n_values):
+            own = slice(first, first + n_values)
+            of_left, of_right = child_impurities(
+                GiniCuts(0), left[own], counts[own], left_weight, weight
+            )
+            gini_left, gini_right = gini_left + of_left, gini_right + of_right
+        n_outputs = np.float64(self.n_outputs)
+        return gini_left / n_outputs, gini_right / n_outputs
 
     def write_shares(self, value, counts, weight):
-        _count_cells(self.cells, counts, self.all)
         n_values = value.shape[1]
-        for cell in range(self.all.shape[0]):
-            share = np.float64(self.all[cell]) / np.float64(weight)
-            value[cell // n_values, cell % n_values] = share
-
-
-@inline_kernel
-def _count_cells(cells, counts, into):
-    """Write the counts of each output's own classes, from counts of joint classes."""
-    for cell in range(into.shape[0]):
-        into[cell] = 0
-    for c in range(counts.shape[0]):
-        if counts[c] == 0:
-            continue
-        for k in range(cells.shape[1]):
-            into[cells[c, k]] += counts[c]
-
-
-@inline_kernel
-def _gini(self, counted, weight):
-    n_outputs = self.cells.shape[1]
-    n_values = counted.shape[0] // n_outputs
-    gini = 0.0
-    for k in range(n_outputs):
-        squares = 0.0
-        for c in range(n_values):
-            count = np.float64(counted[k * n_values + c])
-            squares += count * count
-        gini += 1.0 - squares / (weight * weight)
-    return gini / np.float64(n_outputs)
-
-
-@kernel
-def _halves(self, left, counts, left_weight, weight):
-    """Impurities left and right of a cut."""
-    _count_cells(self.cells, counts, self.all)
-    _count_cells(self.cells, left, self.left)
-    of_left = _gini(self, self.left, np.float64(left_weight))
-    for cell in range(self.all.shape[0]):
-        self.left[cell] = self.all[cell] - self.left[cell]
-    return of_left, _gini(self, self.left, np.float64(weight - left_weight))
+        for c in range(counts.shape[0]):
+            value[c // n_values, c % n_values] = np.float64(counts[c]) / np.float64(weight)

@@ -16,19 +16,20 @@ import numpy as np
 from cart.fast_paths.base import NONE_MISSING, cut_between
 from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weight
 from cart.fast_paths.classification.class_rows import ClassRows
-from cart.fast_paths.classification.cumulative_counts import begin_left, move_left
+from cart.fast_paths.classification.cumulative_counts import ZEROS, begin_left, move_key, move_left
 from cart.fast_paths.classification.cuts import FEW_CODES, BestCuts, is_open, monotony_of
 from cart.fast_paths.classification.packed_rows import (
     class_of,
     code_of_key,
     count_classes,
+    count_words,
     row_number,
+    total_weight,
     weight_of,
 )
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.jit.decorators import entry_kernel, inline_kernel, like
 from cart.primitives.radix_sort import sort_short_keys
-from cart.splitting.criteria import Entropy
 from cart.table.frequent_codes import frequent_codes, is_mostly_equal
 from cart.table.sparse_table import SparseTable, first_entry, list_node
 from cart.table.table import Table, same_value
@@ -52,17 +53,13 @@ class SparseCuts(NamedTuple):
     places: np.ndarray  # (n_rows,) int64: place of a row's word, above its weight and class; or -1
     moving: np.ndarray  # (n_rows,) int64: places of the words that move
     is_moving: np.ndarray  # (n_rows,) uint8: by place; 0 between divisions
-    zeros: np.ndarray  # (n_classes,) int64: class counts of a node's zeros
 
     @classmethod
-    def create(cls, table, n_rows, n_classes):
+    def create(cls, table, n_rows):
         rows, codes = np.empty_like(table.rows), np.empty_like(table.codes)
         first = np.empty(table.n_levels().max(initial=0) + 1, np.int64)
         _order_by_code(table.entry_start, table.rows, table.codes, rows, codes, first)
-        return cls(
-            rows, codes, *np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8),
-            np.empty(n_classes, np.int64),
-        )  # fmt: skip
+        return cls(rows, codes, *np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8))
 
     def begin_tree(self, way, n):
         words = way.tiers[0].words
@@ -90,7 +87,7 @@ class SparseCuts(NamedTuple):
             keys, n_listed, shift, lowest, highest, spare, scratch.digits
         ):
             keys = spare
-        place_of_zeros = _add_up(self, searched, keys, n_listed, n, zero)
+        place_of_zeros = _add_up(searched, keys, n_listed, n, zero)
         first, last = cuts_around_zeros(place_of_zeros, n, n_listed, way.limits.min_samples_leaf)
         least = way.limits.min_weight_leaf
         if least > 0.0:
@@ -171,16 +168,15 @@ def _meet(cuts, way, node, column):
 
 
 @inline_kernel
-def _add_up(cuts, node, keys, n_listed, n, zero):
+def _add_up(node, keys, n_listed, n, zero):
     """Write the prefix counts of the ordered keys, with the zeros as one entry among them, and the
     entries to `levels`; return the place of the zeros, the one after the last if there are none."""
     criterion, running, layout, counts, _ = node
-    zeros, n_classes = cuts.zeros, counts.shape[0]
+    n_classes = counts.shape[0]
+    zeros = running.histogram[:n_classes]
+    count_words(layout, keys[:n_listed], zeros)
     for c in range(n_classes):
-        zeros[c] = counts[c]
-    for j in range(n_listed):
-        zeros[class_of(keys[j], layout)] -= weight_of(keys[j], layout)
-    running.origin[0] = -1
+        zeros[c] = counts[c] - zeros[c]
     power_left, power_right = begin_left(criterion, running.left, counts)
     left_weight, second, entry, j = np.int64(0), np.int64(0), 0, 0
     is_due, place_of_zeros = n_listed < n, n_listed
@@ -191,21 +187,22 @@ def _add_up(cuts, node, keys, n_listed, n, zero):
             for c in range(n_classes):
                 more, less = move_left(criterion, running.left, counts, c, zeros[c])
                 power_left, power_right = power_left + more, power_right + less
-                left_weight += zeros[c]
+            left_weight += total_weight(zeros, layout)
             second += zeros[1]
         else:
-            key, c, w = keys[j], class_of(keys[j], layout), weight_of(keys[j], layout)
+            key, w = keys[j], weight_of(keys[j], layout)
             j += 1
             if n_classes > 2:
-                more, less = move_left(criterion, running.left, counts, c, w)
+                w, more, less = move_key(criterion, running.left, counts, key, layout)
                 power_left, power_right = power_left + more, power_right + less
             left_weight += w
-            second += w * c
+            second += w * class_of(key, layout)
         running.levels[entry], running.weight[entry] = key, left_weight
         running.second[entry] = second
         if n_classes > 2:
             running.power_left[entry], running.power_right[entry] = power_left, power_right
         entry += 1
+    running.origin[0], running.origin[1] = ZEROS, place_of_zeros
     return place_of_zeros
 
 
@@ -259,15 +256,9 @@ class SparseClassCountsPath(ClassCountsPath):
 
     table_kind: type = SparseTable
     takes_missing = False
-    most_outputs = 1
-
-    @classmethod
-    def knows(cls, plan):
-        is_counted_again = plan.criterion is Entropy and plan.n_values > 2  # by `count_left`
-        return super().knows(plan) and not is_counted_again
 
     def _create_cuts(self):
-        return SparseCuts.create(self._table, len(self._y), self._n_classes)
+        return SparseCuts.create(self._table, len(self._y))
 
     def _create_tiers(self):
         return (ClassRows.create(len(self._y), np.empty((0, 0), np.uint32)),)

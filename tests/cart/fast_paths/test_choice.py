@@ -72,10 +72,11 @@ def test_what_a_path_cannot_grow_it_does_not_take(kind, shape, seed):
         assert_same_nodes(ours, theirs)
 
 
-def test_outputs_of_one_class_each_are_counted_as_others():
+@pytest.mark.parametrize("n_outputs", [2, 3])
+def test_outputs_of_one_class_each_are_counted_as_others(n_outputs):
     X = np.arange(24.0, dtype=np.float32).reshape(12, 2)
-    plan = make_plan(DecisionTreeClassifier(), criteria.Gini, "best", *X.shape, 3, 1)
-    fast, general = paths(encode(Columns(X)), np.zeros((12, 3)), plan, ClassCountsPath)
+    plan = make_plan(DecisionTreeClassifier(), criteria.Gini, "best", *X.shape, n_outputs, 1)
+    fast, general = paths(encode(Columns(X)), np.zeros((12, n_outputs)), plan, ClassCountsPath)
     for weights in (np.ones((1, 12)), np.arange(24.0).reshape(2, 12)):
         both = (path.grow(weights, range(len(weights))) for path in (fast, general))
         for ours, theirs in zip(*both, strict=True):

@@ -19,7 +19,7 @@ from cart.table.columns import Columns
 from cart.table.encoding import encode
 from cart.table.float_table import FloatTable
 from tests.agreement.same import assert_same_nodes, assert_same_tree, paths, same_structure
-from tests.examples import examples
+from tests.examples import examples, fewer
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -233,7 +233,7 @@ def test_trees_of_several_means_are_the_general_ones(seed, params, n_outputs, mi
 @given(
     seed=seeds,
     params=limits,
-    n_outputs=st.integers(2, 3),
+    n_outputs=st.sampled_from([2, 3, 12]),
     n_classes=st.integers(2, 4),
     missing=st.sampled_from([0.0, 0.2]),
     n_leaves=st.sampled_from([None, None, 10]),
@@ -254,6 +254,31 @@ def test_class_trees_of_several_outputs_are_the_general_ones(
     for ours, theirs in zip(*both, strict=True):
         assert_same_nodes(ours, theirs)
         np.testing.assert_array_equal(ours.n_classes, theirs.n_classes)
+
+
+@pytest.mark.parametrize(("n_outputs", "n_classes"), [(3, 2), (3, 4), (20, 2), (2, 10)])
+def test_large_class_trees_of_several_outputs_are_the_general_ones(n_outputs, n_classes):
+    """So many rows are screened, so many labels have thousands of combinations, and the last output
+    has two classes only."""
+    rng, n = np.random.default_rng(0), fewer(8000)
+    X = rng.normal(size=(n, 6)).round(3)
+    y = (X @ rng.normal(size=(6, n_outputs)) + rng.normal(size=(n, n_outputs))).round()
+    y = y.clip(0, n_classes - 1).astype(int)
+    y[0, 0], y[:, -1] = n_classes - 1, y[:, -1].clip(0, 1)
+    weights = rng.integers(0, 4, (2, n)).astype(float)
+    assert_same_growth(X, y, weights, {}, ClassCountsPath, is_narrow=False)
+
+
+def test_more_classes_of_several_outputs_than_fit_a_word_go_the_general_path():
+    """17 bits number a row, 14 its combination of labels and 2 its weight: one too many."""
+    rng, n = np.random.default_rng(0), 1 << 16
+    y = (np.arange(n)[:, np.newaxis] >> np.arange(14) & 1).astype(float)
+    table = encode(Columns(rng.normal(size=(n, 1)).astype(np.float32)))
+    plan = make_plan(DecisionTreeClassifier(), criteria.Gini, "best", n, 1, 14, 2)
+    path = ClassCountsPath(table, y, plan)
+    assert path.accepts(np.ones((1, n)), True)
+    assert not path.accepts(np.full((1, n), 2.0), True)
+    assert not ClassCountsPath.knows(plan._replace(n_outputs=54))  # codes beyond 2**53
 
 
 @examples(60)

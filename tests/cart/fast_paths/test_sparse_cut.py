@@ -23,8 +23,15 @@ from tests.agreement.same import assert_same_nodes, paths
 from tests.examples import examples
 
 
-def plan_of(model, criterion, shape, n_classes):
-    return make_plan(model, criterion, "best", *shape, 1, n_classes)
+def plan_of(model, shape, n_classes, n_outputs=1):
+    criterion = criteria.CLASSIFICATION[model.criterion]
+    return make_plan(model, criterion, "best", *shape, n_outputs, n_classes)
+
+
+def labels_of(rng, first, n_classes, n_outputs):
+    """Labels whose first output is given; others agree with it more or less."""
+    others = rng.integers(0, n_classes, (len(first), n_outputs)) * (rng.random(n_outputs) < 0.5)
+    return np.column_stack([first, (first[:, np.newaxis] + others) % n_classes])[:, :n_outputs]
 
 
 @examples(150)
@@ -40,16 +47,18 @@ def plan_of(model, criterion, shape, n_classes):
             "min_impurity_decrease": st.just(0.01),
             "max_leaf_nodes": st.integers(2, 40),
             "min_weight_fraction_leaf": st.just(0.05),
+            "criterion": st.just("entropy"),
         },
     ),
     n_classes=st.sampled_from([1, 2, 3, 5]),
+    n_outputs=st.sampled_from([1, 1, 2, 12]),
     density=st.sampled_from([0.0, 0.02, 0.2, 0.7, 1.0]),
     n_levels=st.sampled_from([2, 10, 100_000]),
     is_constrained=st.booleans(),
     n_max=st.sampled_from([8, 60, 900]),
 )
 def test_trees_are_the_general_ones(
-    seed, params, n_classes, density, n_levels, is_constrained, n_max
+    seed, params, n_classes, n_outputs, density, n_levels, is_constrained, n_max
 ):
     """Codes below and above that of 0, ties, columns without zeros, classes that stay out."""
     rng = np.random.default_rng(seed)
@@ -60,12 +69,15 @@ def test_trees_are_the_general_ones(
     y = np.where(X[:, 0] > 0, n_classes - 1, y).astype(float)
     weights = rng.integers(0, 4, (2, n)).astype(float)
     weights[:, rng.integers(n)] = 1.0
+    if n_outputs > 1:
+        params["criterion"] = "gini"
     model = DecisionTreeClassifier(**params)
-    if is_constrained and n_classes == 2:
+    if is_constrained and n_classes == 2 and n_outputs == 1:
         model.monotonic_cst = rng.integers(-1, 2, n_features)
-    plan = plan_of(model, criteria.Gini, X.shape, n_classes)
+    plan = plan_of(model, X.shape, n_classes, n_outputs)
     table = encode(Columns(sp.csc_matrix(X.astype(np.float32))))
-    fast, general = paths(table, y[:, None], plan, SparseClassCountsPath)
+    y = labels_of(rng, y, n_classes, n_outputs)
+    fast, general = paths(table, y, plan, SparseClassCountsPath)
     for weight, number in zip(weights, range(1, 3), strict=True):
         both = (grower.grow([weight], [number])[0] for grower in (fast, general))
         assert_same_nodes(*both)
@@ -92,14 +104,6 @@ def test_limits_of_samples_count_all_zeros(n):
                 assert list(range(first, last)) == np.flatnonzero(is_legal).tolist()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_what_is_left_to_the_general_path(n_classes):
-    """Entropy counts samples again where there are more classes."""
-    table = encode(Columns(sp.csc_matrix(np.eye(4, dtype=np.float32))))
-    plan = plan_of(DecisionTreeClassifier(), criteria.Entropy, (4, 4), n_classes)
-    assert SparseClassCountsPath.fits(table, plan) == (n_classes == 2)
-
-
 @examples(100)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -114,11 +118,14 @@ def test_what_is_left_to_the_general_path(n_classes):
         },
     ),
     n_classes=st.sampled_from([2, 5]),
+    n_outputs=st.sampled_from([1, 1, 3]),
     most=st.sampled_from([0.0, -1.0, 2.0]),
     bins=st.sampled_from([None, 2, 255]),
     keeps_values=st.booleans(),
 )
-def test_dense_tables_that_are_mostly_equal(seed, params, n_classes, most, bins, keeps_values):
+def test_dense_tables_that_are_mostly_equal(
+    seed, params, n_classes, n_outputs, most, bins, keeps_values
+):
     """Their trees are to the bit those of the path that reads all values; cuts where the table has
     no values, thresholds where it has."""
     rng, n, n_features = np.random.default_rng(seed), 900, 20
@@ -126,19 +133,15 @@ def test_dense_tables_that_are_mostly_equal(seed, params, n_classes, most, bins,
     X[:, 3], X[:, 4] = most + 3e-8 * (rng.random(n) < 0.05), X[:, 4] * 4e-8
     X[1], X[2] = most + 1, most + 2  # no column is constant
     y = np.where(X[:, 0] > most, n_classes - 1, rng.integers(0, n_classes, n)).astype(float)
-    model = DecisionTreeClassifier(**params)
-    is_counted_again = params.get("criterion") == "entropy" and n_classes > 2
-    criterion = criteria.Entropy if "criterion" in params else criteria.Gini
-    plan = plan_of(model, criterion, X.shape, n_classes)
+    if n_outputs > 1:
+        params["criterion"] = "gini"
+    y = labels_of(rng, y, n_classes, n_outputs)
+    plan = plan_of(DecisionTreeClassifier(**params), X.shape, n_classes, n_outputs)
     table = encode(Columns(X.astype(np.float32)), keeps_values=keeps_values or bins is not None)
     table = table.narrow() if bins is None else bin_table(table, bins)
-    assert MostlyEqualCountsPath.fits(table, plan) != is_counted_again
-    if is_counted_again:
-        return
+    assert MostlyEqualCountsPath.fits(table, plan)
     weights = rng.integers(0, 4, n).astype(float)
-    growers = (
-        paths(table, y[:, None], plan, path)[0] for path in (MostlyEqualCountsPath, ClassCountsPath)
-    )
+    growers = (paths(table, y, plan, path)[0] for path in (MostlyEqualCountsPath, ClassCountsPath))
     assert_same_nodes(*(grower.grow([weights], [1])[0] for grower in growers))
 
 
@@ -161,7 +164,7 @@ def test_which_tables_are_mostly_equal(n_rows, not_equal, max_features, n_codes,
     of so few codes that they are read fast."""
     rng = np.random.default_rng(0)
     X = np.where(rng.random((n_rows, 100)) < not_equal, rng.integers(1, n_codes, (n_rows, 100)), 0)
-    plan = plan_of(DecisionTreeClassifier(max_features=max_features), criteria.Gini, X.shape, 2)
+    plan = plan_of(DecisionTreeClassifier(max_features=max_features), X.shape, 2)
     table = encode(Columns(X.astype(np.float32)))
     assert MostlyEqualCountsPath.fits(table, plan) == expected
 
