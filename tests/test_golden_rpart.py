@@ -39,7 +39,7 @@ from cart import DecisionTreeClassifier, cp_table, cv_prune, prune_at
 from cart.estimators.class_costs import node_costs
 from cart.estimators.pruning import risk as risk_of_trees
 from cart.estimators.pruning.cross_validation import _Folded
-from cart.estimators.pruning.risk import Sequence
+from cart.estimators.pruning.risk import NestedSubtrees
 
 NAMES = sorted({path.stem for path in GOLDEN.glob("*.json")} - OTHERS)
 EACH = pytest.mark.parametrize("name", NAMES)
@@ -269,7 +269,7 @@ def test_no_subtree_of_rpart_is_cheaper(name):
 
 def judge_as_rpart(monkeypatch):
     """Judge held-out rows by the transposed losses, and send them right from a threshold."""
-    of_ours, create = Sequence.judged, _Folded.__init__
+    of_ours, create = NestedSubtrees.judged, _Folded.__init__
 
     def judged(*args):
         pruned = of_ours(*args)
@@ -280,7 +280,7 @@ def judge_as_rpart(monkeypatch):
         is_number = ~np.broadcast_to(getattr(draft, "is_categorical_", False), prepared.X.shape[1])
         self._rows = np.where(is_number, np.nextafter(self._rows, np.inf), self._rows)
 
-    monkeypatch.setattr(Sequence, "judged", judged)
+    monkeypatch.setattr(NestedSubtrees, "judged", judged)
     monkeypatch.setattr(_Folded, "__init__", create_with_moved_rows)
 
 

@@ -114,7 +114,7 @@ def measure(encoded, y, n, n_classes):
 
 
 @entry_kernel
-def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, words, last):
+def _repeat(criterion, table, bench, prefix, layout, n, class_counts, repeats, words, last):
     """Run the phases up to `last` in one node and feature after another."""
     found = 0
     n_nodes = words.shape[0] // n
@@ -142,7 +142,7 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
         weight = np.int64(0)
         for c in range(class_counts.shape[1]):
             weight += counts[c]
-        node = ClassNode(criterion, running, layout, counts, weight)
+        node = ClassNode(criterion, prefix, layout, counts, weight)
         is_screened = is_worth_screening(criterion, n, class_counts.shape[1])
         keys, spare, n_keys, shift = bench.keys, bench.spare, n, layout.low_bits
         if is_screened:
@@ -156,9 +156,9 @@ def _repeat(criterion, table, bench, running, layout, n, class_counts, repeats, 
         if last == SORT:
             continue
         if is_screened:
-            add_up_kept(criterion, running, keys, n_keys, lowest, shift, counts, layout)
+            add_up_kept(criterion, prefix, keys, n_keys, lowest, shift, counts, layout)
         else:
-            add_up(criterion, running, keys, n_keys, counts, layout)
+            add_up(criterion, prefix, keys, n_keys, counts, layout)
         if last == CHOOSE:
             _, i = choose_cut(node, keys, 0, n_keys - 1, -np.inf, table, column, FREE)
             found += i

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
-from cart.estimators.target import MISSING, is_missing
+from cart.estimators.target import MISSING_TYPES, is_missing
 from cart.files import storable
 from cart.table.precision import as_plain_table
 
@@ -210,7 +210,7 @@ def _naming_what_does_not_sort(X, mask):
         for j in np.flatnonzero(mask).tolist():
             values = np.asarray(_safe_indexing(X, [j], axis=1), dtype=object)[:, 0]
             known = [v for v in values if np.ndim(v) > 0 or not is_scalar_nan(v)]
-            kinds = {type(v).__name__ for v in known} - MISSING
+            kinds = {type(v).__name__ for v in known} - MISSING_TYPES
             is_plain = not any(isinstance(v, (list, tuple, dict, set, np.ndarray)) for v in known)
             if is_plain and "complex" not in kinds and (kinds <= {"str"} or "str" not in kinds):
                 continue

@@ -27,6 +27,8 @@ from cart.tree.packed import Infinite, goes_by_keys
 
 
 class _Outputs:
+    """What classifiers and regressors share: checks of X, and the walk of rows down the trees."""
+
     # For estimators without such a parameter, and for pickles that are older than it.
     class_weight = max_bins = priors = loss = None
     missing, surrogates, surrogate_style, surrogate_features, competitors = NO_ALTERNATIVES
@@ -128,7 +130,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks; X must then be an array of dtype `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision`.
 
         Returns
         -------
@@ -175,7 +177,7 @@ class ClassifierOutputs(ClassifierMixin, _Outputs):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks; X must then be an array of dtype `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision`.
 
         Returns
         -------
@@ -215,7 +217,7 @@ class RegressorOutputs(RegressorMixin, _Outputs):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks; X must then be an array of dtype `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision`.
 
         Returns
         -------

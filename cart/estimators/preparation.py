@@ -42,7 +42,7 @@ class Preparation(NamedTuple):
         Parameters
         ----------
         estimator : estimator
-            Gets `n_merged_values_`. Its method `fit` is the caller.
+            Gets `n_merged_values_`.
         given : array-like of shape (n_samples, n_features), or sparse
             X as the user gave it.
         keeps_values : bool, default=False
@@ -65,8 +65,7 @@ def prepare(estimator, X, y, sample_weight, splitter):
     ----------
     estimator : tree or forest
         Gets the attributes that its `_encode_target` learns from y. Its `_combine_weights` combines
-        sample weights and class weights; its `_weigh_classes` applies priors and losses. Its method
-        `fit` is the caller.
+        sample weights and class weights; its `_weigh_classes` applies priors and losses.
     X : ndarray of shape (n_samples, n_features), or sparse
         From `cart.estimators.validation.check_table`.
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)

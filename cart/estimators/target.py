@@ -90,13 +90,15 @@ def _find_missing(y):
     y = np.asarray(y)
     if y.ndim == 0 or y.dtype.kind not in "OM":
         return None
-    if y.dtype.kind == "O" and not MISSING & {kind.__name__ for kind in set(map(type, y.flat))}:
-        return None
+    if y.dtype.kind == "O":
+        kinds = {kind.__name__ for kind in set(map(type, y.flat))}
+        if not kinds & MISSING_TYPES:
+            return None
     return (np.isnat if y.dtype.kind == "M" else is_missing)(y).astype(bool)
 
 
-MISSING = {"NoneType", "NAType", "NaTType"}  # by name, since pandas need not be installed
-is_missing = np.frompyfunc(lambda label: type(label).__name__ in MISSING, 1, 1)
+MISSING_TYPES = {"NoneType", "NAType", "NaTType"}  # by name, since pandas need not be installed
+is_missing = np.frompyfunc(lambda label: type(label).__name__ in MISSING_TYPES, 1, 1)
 
 
 def encode_labels(y):

@@ -419,13 +419,13 @@ def require_weight(weight):
         raise ValueError("The weights of the rows have no finite sum; divide them by the largest.")
 
 
-def require_tree(tree, caller, takes_theirs=False):
+def require_tree(tree, caller, takes_sklearn=False):
     """Check that the argument of a function is one fitted tree, and return a view of it.
 
     Raises
     ------
     TypeError
-        If it is a forest or no tree at all, or if it is a tree of scikit-learn and `takes_theirs`
+        If it is a forest or no tree at all, or if it is a tree of scikit-learn and `takes_sklearn`
         is False.
     sklearn.exceptions.NotFittedError
     """
@@ -442,7 +442,7 @@ def require_tree(tree, caller, takes_theirs=False):
         )
     check_is_fitted(tree, "tree_")
     tree = as_of_now(tree)
-    if not (takes_theirs or isinstance(tree.tree_, Tree)):
+    if not (takes_sklearn or isinstance(tree.tree_, Tree)):
         raise TypeError(
             f"{caller} needs a tree of Cartwood, but this {name} is not one; pass "
             "cartwood.from_sklearn(tree)."

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.best_first import Candidates, finished, room_for_leaves
+from cart.growth.best_first import Candidates, finished, most_nodes
 from cart.growth.frontier import NodeStack
 from cart.jit.decorators import inline_kernel
 from cart.primitives.float_order import WHOLE_MAX
@@ -300,7 +300,7 @@ class FastPath(ABC):
     def _room(self):
         """How many nodes a tree may have at most if it is grown best first; 0 if it is not."""
         limits = self._plan.limits
-        return room_for_leaves(len(self._y), limits) if self._is_best_first else 0
+        return most_nodes(len(self._y), limits) if self._is_best_first else 0
 
     @property
     def _n_rows_of_stack(self):

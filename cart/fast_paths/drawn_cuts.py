@@ -1,4 +1,4 @@
-"""Random cuts: one threshold a feature, drawn between the lowest and the highest value of a node.
+"""Random cuts: one threshold per feature, drawn between the lowest and the highest value of a node.
 
 In nodes of few rows, thresholds are drawn one by one, but all else is vectorized. Ranges and sides
 of many columns are found at once, a column in each lane of a vector:
@@ -10,7 +10,7 @@ of many columns are found at once, a column in each lane of a vector:
     threshold      [ 3 4 . . ]     drawn feature after feature
     sides          [ 1 0 . . ]     a bit for each row: does it go left?
 
-These tables are float tables (`cart.table.float_table`): codes across are ordinals of the values.
+Tables are float tables (`cart.table.float_table`): codes across are ordinals of the values.
 """
 
 from typing import NamedTuple
@@ -75,6 +75,7 @@ def _values_of(lanes, ordinals):
 
 
 def _find_ranges_on(lanes, cuts, across, samples, shift, n, block):
+    """Write `low`, `high` and `kind` of the columns of a block."""
     place = lanes.number(block) * (WIDTH // lanes.n)
 
     def code_of(k):
@@ -115,6 +116,7 @@ def _find_ranges_on(lanes, cuts, across, samples, shift, n, block):
 
 
 def _find_sides_on(lanes, cuts, across, samples, n, block):
+    """Write `sides` of the columns of a block."""
     place = lanes.number(block) * (WIDTH // lanes.n)
     most, added = lanes.load(cuts.last, place), lanes.load(cuts.step, place)
 

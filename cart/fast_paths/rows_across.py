@@ -28,6 +28,7 @@ def create_across(n_rows, n_columns):
 
 
 def n_blocks(n_columns):
+    """How many blocks of 16 columns there are."""
     return -(-n_columns // WIDTH)
 
 
@@ -50,6 +51,7 @@ def load_across(lanes, block, row):
 
 @on_lanes(WIDTH)
 def _copy_row(lanes, across, row, copied, i):
+    """Copy a row of a block to the i-th row of another."""
     lanes.store(copied, lanes.load(across, lanes.number(row)), lanes.number(i))
 
 

@@ -10,7 +10,8 @@ A value that JSON does not have is written as an object whose first key says wha
     objects         {"objects": [..], "shape": [..]}, an array of them
     RandomState     {"RandomState": its state}
     known class     {"object": "Tree", "state": [[name, value], ..]}
-    met before      {"same": 7}, the number of the object or array in the order of their ends
+    met before      {"same": 7}, the number of an object or array, counted in the order in which
+                    their descriptions end
 
 Nothing else can be read, so a file cannot make Python run code.
 """
@@ -298,6 +299,8 @@ def restore(content: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 class _Reader:
+    """Turns JSON content and arrays back into values."""
+
     def __init__(self, arrays):
         self._arrays = arrays
         self._met = []

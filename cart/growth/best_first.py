@@ -44,8 +44,8 @@ class Candidates(NamedTuple):
         return cls(np.empty(capacity, np.int64), np.zeros(1, np.int64), child, row, middle, *sizes)
 
 
-def room_for_leaves(n_samples, limits):
-    """How many nodes a tree may have; the stack needs one more row than that."""
+def most_nodes(n_samples, limits):
+    """How many nodes a tree may have; the stack of pending nodes needs one more row."""
     n_nodes = max(1, 2 * n_samples - 1)
     return min(n_nodes, 2 * limits.max_leaf_nodes - 1) if limits.max_leaf_nodes > 0 else n_nodes
 

@@ -1,4 +1,4 @@
-"""Grow one tree: depth first, or best first if the number of leaves is limited.
+"""The general path: grow one tree depth first, or best first if the number of leaves is limited.
 
 Node numbering, the order of random draws and the priority queue are scikit-learn's
 (`DepthFirstTreeBuilder`, `BestFirstTreeBuilder` in `_tree.pyx`).
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.growth.best_first import Candidates, finished, room_for_leaves
+from cart.growth.best_first import Candidates, finished, most_nodes
 from cart.growth.frontier import NodeStack, push_root
 from cart.growth.loop import grow
 from cart.growth.node_step import GeneralWay, Inherited, TreeRows, begin_inheritance
@@ -51,7 +51,7 @@ class Workspace(NamedTuple):
 def create_workspace(plan, n_samples, n_rows, table):
     """Create a Workspace for trees on up to `n_samples` in-bag rows of a table with `n_rows`."""
     limits = plan.limits
-    n_nodes = room_for_leaves(n_samples, limits)
+    n_nodes = most_nodes(n_samples, limits)
     if limits.max_depth < 30:
         n_nodes = min(n_nodes, 2 ** (limits.max_depth + 1) - 1)
     return Workspace(
@@ -98,11 +98,11 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
         Of the draws, in [0, 2**31 - 1).
     workspace : Workspace
         From `create_workspace`, for at least the rows that have a weight.
-    route : Learned or BySurrogates
-        Where rows without the value of a split go; see `cart.growth.routing`.
     origin : Origin, optional
         The node whose rows have weights in `records`; by default the root. If given, monotonic
         bounds of its ancestors are not applied, and nothing is pruned.
+    route : Learned or BySurrogates
+        Where rows without the value of a split go; see `cart.growth.routing`.
 
     Returns
     -------
@@ -115,8 +115,8 @@ def grow_tree(table, records, plan, seed, workspace, origin=None, route=LEARNED)
     workspace.table.begin_tree(samples.astype(np.int64))
     keep_order = sums_depend_on_order(plan, weight)
     if not keep_order:
-        distinct_records, kinds = number_distinct_records(records, plan.n_values)
-        samples |= kinds[samples] << np.uint64(32)
+        distinct_records, numbers = number_distinct_records(records, plan.n_values)
+        samples |= numbers[samples] << np.uint64(32)
         workspace = workspace._replace(node=workspace.node._replace(records=distinct_records))
     total_weight = weight.sum() if origin is None else origin.weight
     limits = plan.limits._replace(min_weight_leaf=plan.min_weight_fraction_leaf * total_weight)
@@ -165,17 +165,17 @@ def number_distinct_records(records, n_values):
 
     Returns
     -------
-    distinct_records : ndarray of shape (n_kinds, 1 + n_outputs), float64
+    distinct_records : ndarray of shape (n_distinct, 1 + n_outputs), float64
         `records` itself, every sample with its own, if there would be no fewer.
-    kinds : ndarray of shape (n_samples,), uint64
+    numbers : ndarray of shape (n_samples,), uint64
         The number of each sample's record.
     """
     n_samples, width = records.shape
     shape = (int(records[:, 0].max()) + 1,) + (n_values,) * (width - 1)
     if math.prod(shape) >= n_samples:
         return records, np.arange(n_samples, dtype=np.uint64)
-    kinds = records[:, 0]
+    numbers = records[:, 0]
     for k in range(1, width):
-        kinds = kinds * n_values + records[:, k]
+        numbers = numbers * n_values + records[:, k]
     distinct_records = np.indices(shape).reshape(width, -1).T.astype(np.float64, order="C")
-    return distinct_records, kinds.astype(np.uint64)
+    return distinct_records, numbers.astype(np.uint64)

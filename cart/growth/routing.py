@@ -16,7 +16,7 @@ from cart.splitting.agreement import (
     CandidateDraw,
     Ranking,
     Sent,
-    rank,
+    rank_surrogates,
     side_by_surrogates,
 )
 from cart.table.ranking import MISSING
@@ -69,7 +69,9 @@ class BySurrogates(NamedTuple):
             n_rows += is_known
         if n_rows < n:
             sent = Sent(left, right, n_rows)
-            rank(ranking, rows.keys, start, start + n, rows.vote, self.draw, split.feature, sent)
+            rank_surrogates(
+                ranking, rows.keys, start, start + n, rows.vote, self.draw, split.feature, sent
+            )
             for i in range(n):
                 if node.codes[i] == MISSING:
                     row = row_of(samples[start + i])

@@ -22,7 +22,7 @@ from cart.splitting.agreement import (
     CandidateDraw,
     Ranking,
     Sent,
-    rank,
+    rank_surrogates,
     side_by_surrogates,
     units_of,
 )
@@ -209,7 +209,7 @@ class SurrogateFinder:
     def room_for(self, n_rows):
         """A Found with room for a tree on `n_rows` rows, without categories."""
         k, n_nodes = len(self.ranking.feature), 2 * n_rows
-        return self._found_of(n_rows * k, 0, np.zeros(n_nodes, np.uint8))
+        return self._empty_found(n_rows * k, 0, np.zeros(n_nodes, np.uint8))
 
     def draw_of(self, seed):
         """The draw of the features to search, in the tree of a seed."""
@@ -220,15 +220,17 @@ class SurrogateFinder:
         )  # fmt: skip
 
     def _create_found(self, nodes):
+        """A Found with room for the surrogates of a finished tree."""
         k = len(self.ranking.feature)
         is_split = nodes.children_left != LEAF
         n = nodes.n_node_samples[is_split]
         has_categories = self.n_categories.max(initial=0) > 0
         capacity = int(np.count_nonzero(n >= (2 if has_categories else 2 * LEAST_ROWS))) * k
         n_listed = int(np.minimum(n, self.n_categories.max(initial=0)).sum()) * k
-        return self._found_of(capacity, n_listed, nodes.missing_go_to_left.copy())
+        return self._empty_found(capacity, n_listed, nodes.missing_go_to_left.copy())
 
-    def _found_of(self, capacity, n_listed, default_left):
+    def _empty_found(self, capacity, n_listed, default_left):
+        """A Found with room for `capacity` surrogates that list `n_listed` categories."""
         n_nodes = len(default_left)
         integers = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         return Found(
@@ -283,7 +285,7 @@ def _follow(tree, rows, ranking, found, search):
         n_categories = search.draw.n_categories[feature]
         sent, n_known = _vote(tree, node, feature, rows, start, end, n_categories)
         found.default_left[node] = sent.left >= sent.right
-        rank(ranking, rows.keys, start, end, rows.vote, search.draw, feature, sent)
+        rank_surrogates(ranking, rows.keys, start, end, rows.vote, search.draw, feature, sent)
         _send_unknown(tree, node, rows, rows.keys[feature, n_known:end], ranking, found, search)
         n_found = keep_found(ranking, found, n_found, node)
         found.has_unknown[node] = n_known < end

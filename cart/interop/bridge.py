@@ -69,8 +69,10 @@ def to_sklearn(
     indicators = indicators_of(estimator, [estimator.tree_], categories)
     refuse_foreign(estimator, indicators is not None)
     if indicators is None:
-        return holding(estimator, estimator.tree_)
-    return behind(indicators, holding(estimator, indicators.rewrite(estimator.tree_)))
+        return fitted_counterpart(estimator, estimator.tree_)
+    return pipeline_of(
+        indicators, fitted_counterpart(estimator, indicators.rewrite(estimator.tree_))
+    )
 
 
 def indicators_of(
@@ -84,16 +86,16 @@ def indicators_of(
     return Indicators(estimator, trees)
 
 
-def behind(indicators: Indicators, peer: BaseEstimator) -> Pipeline:
-    """Pipeline of indicators and a fitted scikit-learn estimator."""
+def pipeline_of(indicators: Indicators, peer: BaseEstimator) -> Pipeline:
+    """Pipeline of indicators and a fitted scikit-learn estimator, which it tells their names."""
     names = indicators.get_feature_names_out()
     peer.n_features_in_ = len(names)
     vars(peer).pop("feature_names_in_", None)
     return Pipeline([("indicators", indicators), ("trees", peer)])
 
 
-def holding(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
-    """scikit-learn's counterpart of a tree estimator of `cart`, with the nodes of `tree`.
+def fitted_counterpart(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
+    """The fitted scikit-learn counterpart of a tree estimator of `cart`, with the nodes of `tree`.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cart.estimators.reading.words import condition
 from cart.estimators.trees import BaseDecisionTree
-from cart.interop.bridge import holding
+from cart.interop.bridge import fitted_counterpart
 from cart.interop.shown_alternatives import (
     PARAMETERS,
     Shown,
@@ -63,7 +63,8 @@ def _of_our_tree(
         tree = decision_tree.tree_
         _refuse_costs(decision_tree)
         if not tree.is_subset.any() and shown == _NOTHING:
-            peer = holding(decision_tree, tree)  # for a picture, double precision does not matter
+            # For a picture, double precision does not matter.
+            peer = fitted_counterpart(decision_tree, tree)
             return draw(peer, *args, feature_names=feature_names, **kwargs)
         feature_names = _names_of(tree, feature_names, default_name, draw.__name__)
         lines = lines_of(decision_tree, feature_names, shown)
@@ -71,7 +72,7 @@ def _of_our_tree(
         if kwargs.get("special_characters"):  # labels of Graphviz in HTML
             conditions = [tuple(html.escape(c, quote=False) for c in both) for both in conditions]
         names = [*feature_names, *(left for left, _ in conditions)]
-        peer = holding(decision_tree, _with_own_features(tree))
+        peer = fitted_counterpart(decision_tree, _with_own_features(tree))
         peer.n_features_in_ = len(names)
         out_file = args[0] if args else kwargs.pop("out_file", None)  # of Graphviz
         drawn = _without_thresholds(draw(peer, feature_names=names, **kwargs), conditions)

@@ -32,7 +32,7 @@ class Indicators(TransformerMixin, BaseEstimator):
     ----------
     model : a fitted tree of `cart`, or forest of `forest`, with categorical features
     trees : sequence of cart.tree.tree.Tree
-        Its trees.
+        The trees of the model.
     """
 
     def __init__(self, model: Any, trees: Sequence[Tree]) -> None:

@@ -83,7 +83,7 @@ def _figures(split):
 
 
 def add_to_text(text: str, tree: Any, lines: dict[int, list[str]], parameters: dict) -> str:
-    """Add such lines to the result of `export_text`, which was called with `parameters`.
+    """Add the lines of nodes to the result of `export_text`, which was called with `parameters`.
 
     A line's indentation tells the depth of its node. The text has a node's line twice: first before
     its left child, then before its right one.
@@ -91,25 +91,25 @@ def add_to_text(text: str, tree: Any, lines: dict[int, list[str]], parameters: d
     spacing = parameters.get("spacing", 3)
     unit = "|" + " " * spacing
     most_levels = parameters.get("max_depth", _MOST_LEVELS)
-    way, is_left, written = [0], [True], []
+    path, is_left, written = [0], [True], []  # path: the nodes from the root to the current one
     # Names may contain line breaks, so a line of the text is one that begins as a node's does.
     for line in re.split(rf"\n(?=(?:\| {{{spacing}}})*\|-{{{spacing}}} )", text.removesuffix("\n")):
         written.append(line)
         depth = 0
         while line.startswith(unit, depth * len(unit)):
             depth += 1
-        node = way[depth]
+        node = path[depth]
         if depth > most_levels or tree.children_left[node] == LEAF:
             continue
         if is_left[depth]:
             written += [unit * (depth + 1) + below for below in lines.get(node, ())]
         child = tree.children_left[node] if is_left[depth] else tree.children_right[node]
-        way[depth + 1 :], is_left[depth:] = [child], [False, True]
+        path[depth + 1 :], is_left[depth:] = [child], [False, True]
     return "\n".join([*written, ""])
 
 
 def add_to_graphviz(dot: str, tree: Any, lines: dict[int, list[str]], parameters: dict) -> str:
-    """Add such lines to the result of `export_graphviz`, which was called with `parameters`."""
+    """As `add_to_text`, for the result of `export_graphviz`."""
     is_html = parameters.get("special_characters", False)
 
     def extended(found):

@@ -16,7 +16,7 @@ from cart.jit.disk_cache import KernelCache
 from cart.jit.interrupts import uninterrupted
 from cart.jit.notice import announced
 from cart.jit.private_hooks import HOOKS
-from cart.jit.unsigned_indices import count_from_the_start
+from cart.jit.unsigned_indices import with_unsigned_indices
 
 # error_model="numpy" removes the ZeroDivisionError path, so that LLVM inlines the helpers
 # (which makes the scan ten times faster). No fastmath: the order of additions is part of the model.
@@ -46,7 +46,7 @@ class _Compiler(Compiler):
     """numba's compiler with garbage collection off: it would search a large heap in vain."""
 
     def define_pipelines(self):
-        return count_from_the_start(super().define_pipelines())
+        return with_unsigned_indices(super().define_pipelines())
 
     def compile_extra(self, function):
         _require_folder()
@@ -113,7 +113,7 @@ class _PartCompiler(Compiler):
     def define_pipelines(self):
         whole = self.state.targetctx.codegen()
         self.state.library = _Part(whole, self.state.func_id.func_qualname)
-        return count_from_the_start(super().define_pipelines())
+        return with_unsigned_indices(super().define_pipelines())
 
 
 if HOOKS["parts"]:

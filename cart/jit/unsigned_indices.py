@@ -11,26 +11,26 @@ from numba.core.typed_passes import NopythonRewrites
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class _CountFromTheStart(FunctionPass):
+class _UnsignedIndices(FunctionPass):
     """Type the integers that index arrays as unsigned."""
 
-    _name = "indices_count_from_the_start"
+    _name = "unsigned_indices"
 
     def __init__(self):  # numba's is abstract
         super().__init__()
 
     def run_pass(self, state):
         state.calltypes = {
-            node: _count_from_the_start(signature) if _is_access(node, signature) else signature
+            node: _with_unsigned_indices(signature) if _is_access(node, signature) else signature
             for node, signature in state.calltypes.items()
         }
         return True
 
 
-def count_from_the_start(pipelines):
+def with_unsigned_indices(pipelines):
     """Add the pass to numba's pipelines, and return them."""
     for pipeline in pipelines:
-        pipeline.add_pass_after(_CountFromTheStart, NopythonRewrites)
+        pipeline.add_pass_after(_UnsignedIndices, NopythonRewrites)
         pipeline.finalize()
     return pipelines
 
@@ -41,7 +41,7 @@ def _is_access(node, signature):
     return (is_read or is_written) and isinstance(signature.args[0], types.Array)
 
 
-def _count_from_the_start(signature):
+def _with_unsigned_indices(signature):
     array, index, *rest = signature.args
     return signature.replace(args=(array, _unsigned(index), *rest))
 

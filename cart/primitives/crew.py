@@ -27,7 +27,9 @@ class Crew(NamedTuple):
 
     @classmethod
     def create(cls):
-        room = np.zeros((4, _LINE), np.int64)
+        room = np.zeros(
+            (4, _LINE), np.int64
+        )  # the outer lines are padding: an array may be unaligned
         return cls(room[1], room[2])
 
 

@@ -88,6 +88,7 @@ def _make_words(state, words):
 
 @inline_kernel
 def _mixed(word, following, partner):
+    """The recurrence of MT19937: the next value of a word of the state, from three of its words."""
     mixed = (word & np.uint32(0x80000000)) | (following & np.uint32(0x7FFFFFFF))
     twist = np.uint32(0x9908B0DF) & (np.uint32(0) - (mixed & np.uint32(1)))
     return np.uint32(partner ^ (mixed >> np.uint32(1)) ^ twist)

@@ -80,8 +80,8 @@ def _n_by_lanes(X):
 
 @inline_kernel
 def _write_rows(X, keys, n, n_by_lanes):
-    """As `write_keys`, for the first n rows of X; vectors may go beyond the end of those before
-    `n_by_lanes`."""
+    """As `write_keys`, for the first n rows of X; vectors may go beyond the ends of the first
+    `n_by_lanes` rows."""
     n_features = X.shape[1]
     is_finite = n_by_lanes == 0 or not _write_most_keys(X, keys, n_by_lanes, n_features)
     for i in range(n_by_lanes, n):
@@ -100,7 +100,8 @@ def _write_rows(X, keys, n, n_by_lanes):
 
 
 def keys_of(X):
-    """Return the keys of rows, a zero after each, whether any value is missing, and FINITE, ..."""
+    """Return the keys of rows, a zero after each; whether any value is missing; and FINITE,
+    SOME_MISSING or INFINITE."""
     keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
     found = _fill_keys(np.ascontiguousarray(X), keys)
     may_miss = found == SOME_MISSING or (found == INFINITE and bool(keys.max() == MISSING))
@@ -113,7 +114,8 @@ def _fill_keys(X, keys):
 
 
 def keys_of_columns(X, columns):
-    """As `keys_of`, with the keys of some columns only, ascending; all of X is checked."""
+    """As `keys_of`, with the keys of some columns only, ascending. All of X is checked, and values
+    that are not finite may all be missing."""
     n, n_features = X.shape
     keys = np.empty(n * (len(columns) + 1), np.uint32)
     if X.flags.c_contiguous:

@@ -31,11 +31,13 @@ N_COUNTS = N_DIGITS  # length of `counts`: more than buckets need, at most 2 * _
 
 @inline_kernel
 def record_of(key):
+    """The number of the record of a sample, from its key."""
     return np.int64(key & RECORD)
 
 
 @inline_kernel
 def code_of(key):
+    """The code of a sample, from its key."""
     return np.uint32(key >> CODE_SHIFT)
 
 

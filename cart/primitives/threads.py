@@ -44,7 +44,7 @@ def require_n_jobs(n_jobs):
 
 def effective_n_threads(n_jobs):
     """As joblib's `effective_n_jobs`, for work that prefers threads: unless a backend was chosen,
-    daemonic processes (workers of `multiprocessing.Pool`) start these as well, without a warning.
+    daemonic processes (workers of `multiprocessing.Pool`) start threads as well, without a warning.
     """
     if n_jobs is None:
         return effective_n_jobs(n_jobs)
@@ -56,8 +56,8 @@ def in_threads(work, n_threads, stop):
 
     joblib is not used, since it polls for results only a hundred times a second, and a small forest
     grows faster than that. If the system has no room for all threads, fewer do the work; if it
-    starts none, the calling thread does. A program ends without the threads of a daemon, which are
-    daemons, too; for those of Python's pools it would wait.
+    starts none, the calling thread does. Threads that a daemon thread starts are daemons, too, for
+    which a program does not wait when it ends; for the threads of Python's pools it would wait.
 
     Parameters
     ----------

@@ -127,8 +127,8 @@ def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
     most, least = max(floor, majority) - sent.right, sent.left - max(floor, majority)
     most_at, least_at = end, end
     if sent.n_rows >= 2 * LEAST_ROWS:
-        i, below = _behind(keys, start, vote)
-        last, reach = _before(keys, end, vote), _STRIDE * heaviest
+        i, below = _first_cut(keys, start, vote)
+        last, reach = _last_cut(keys, end, vote), _STRIDE * heaviest
         while i <= last:
             if i + _STRIDE <= last and below + reach <= most and below - reach >= least:
                 for j in range(i, i + _STRIDE):
@@ -155,8 +155,8 @@ def agree_by_cut(keys, start, end, vote, sent, floor, heaviest):
 
 
 @inline_kernel
-def _behind(keys, i, vote):
-    """Find the first cut, from i on, with enough voting rows below, and the sum of their votes."""
+def _first_cut(keys, i, vote):
+    """The first cut, from i on, with enough voting rows below it, and the sum of their votes."""
     below, n = np.int64(0), np.int64(0)
     while n < LEAST_ROWS:
         of_row = vote[record_of(keys[i])]
@@ -167,8 +167,8 @@ def _behind(keys, i, vote):
 
 
 @inline_kernel
-def _before(keys, end, vote):
-    """Find the last cut with enough voting rows above."""
+def _last_cut(keys, end, vote):
+    """The last cut with enough voting rows above it."""
     n = np.int64(0)
     while n < LEAST_ROWS:
         end -= 1
@@ -248,7 +248,7 @@ def _draw_candidates(draw, start, end):
 
 
 @kernel
-def rank(ranking, keys, start, end, vote, draw, primary, sent):
+def rank_surrogates(ranking, keys, start, end, vote, draw, primary, sent):
     """Rank the surrogates of a split: the best features among the candidates, which are drawn.
 
     Parameters
@@ -289,7 +289,7 @@ def rank(ranking, keys, start, end, vote, draw, primary, sent):
             continue
         at = _insert(ranking, feature, found)
         if at >= 0 and draw.n_categories[feature] > 0:
-            _list(ranking, at, mine, start, end, vote, found.low_left)
+            _list_sides(ranking, at, mine, start, end, vote, found.low_left)
 
 
 @inline_kernel
@@ -326,7 +326,7 @@ def _insert(ranking, feature, found):
 
 
 @inline_kernel
-def _list(ranking, at, keys, start, end, vote, ties_left):
+def _list_sides(ranking, at, keys, start, end, vote, ties_left):
     """List the side of every category that occurs among the rows sent by the split."""
     n, i = 0, start
     while i < end and code_of(keys[i]) != MISSING:

@@ -104,6 +104,7 @@ class ClassCounts(NamedTuple):
 
 @inline_kernel
 def count_left(criterion, side, k, c):
+    """The weight of class c of output k on the left side."""
     if criterion.kept[0] == SECOND_CLASS:
         return side.first if c == 1 else side.weight - side.first
     return criterion.left[k, c]

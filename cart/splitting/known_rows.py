@@ -49,7 +49,7 @@ def improvement(context, p, n_known):
 
 
 class KnownBestSplitter(BestSplitter):
-    """Tries every cut between two values that differ."""
+    """Tries every cut between two values that differ, leaving missing values out."""
 
     __slots__ = ()
 
@@ -78,7 +78,7 @@ class KnownBestSplitter(BestSplitter):
 
 
 class KnownRandomSplitter(RandomSplitter):
-    """Tries one threshold between the lowest and the highest value, drawn at random."""
+    """Tries one threshold drawn at random for each feature, leaving missing values out."""
 
     __slots__ = ()
 

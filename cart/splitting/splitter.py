@@ -44,7 +44,7 @@ from cart.splitting.feature_draw import (
 from cart.table.node_samples import (
     FeatureCodes,
     NodeSamples,
-    divide_in_order,
+    divide_by_exchange,
     divide_stably,
     known_range,
     rotate,
@@ -441,7 +441,7 @@ def divide(context, split, last_feature, samples, start, n):
     table, node = context.table, context.node
     if keeps_samples_in_order(context):
         divided = is_divided(context.splitter, split, last_feature)
-        return divide_in_order(split, divided, node, samples, start, n)
+        return divide_by_exchange(split, divided, node, samples, start, n)
     n_left = divide_stably(split, node, samples, start, n)
     update_positions(table, samples, start, n)
     return n_left

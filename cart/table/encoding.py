@@ -24,7 +24,7 @@ LEAST_PER_THREAD = 2  # columns: even a thread that shares cache lines with anot
 # of a run; in fewer runs, if they would have less than LEAST_COLUMNS.
 FEW_VALUES, _RUNS = 1 << 19, 8
 
-_FEW_LEVELS = 8  # cells of the table per level: so few levels are worth their memory
+_FEW_LEVELS = 8  # cells per level: with at least so many, levels take little memory and are kept
 _NARROW_MAX = 1 << 16  # rows, whose ranks fit into 16 bits
 
 

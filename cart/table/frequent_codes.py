@@ -1,6 +1,6 @@
 """The most frequent code of each column, and how many cells hold another one, seen in a few rows.
 
-These are to choose how trees are grown. What they are grown to does not depend on them.
+They decide how trees are grown, never which trees.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from cart.table.table import has_missing
 
 _ROWS_SEEN = 64
 _CELLS_MIN = 1 << 14  # of a table that counts as mostly equal
-# So many times as much a cell counts, if its column has so few codes that it is read fast.
+# A cell counts this many times as much if its column has so few codes that it is read fast.
 _TIMES_IF_READ_FAST = 2.5
 
 
@@ -54,9 +54,9 @@ def is_mostly_equal(table, looked_at, others_max, read_fast=0):
     return bool(np.mean(_most_of(_some_rows(table))[1] * times) <= most)
 
 
-def codes_of_most(table, others_max):
-    """The most frequent code of each column, if at most this share of the rows seems to hold
-    another one, and none is missing.
+def find_unlisted_codes(table, others_max):
+    """Choose the code of each column whose rows are not listed: the most frequent one, if at most
+    this share of the rows seems to hold another one, and none is missing.
 
     Parameters
     ----------

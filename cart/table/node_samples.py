@@ -272,8 +272,8 @@ def divide_stably(split, node, samples, start, n):
 
 
 @kernel
-def divide_in_order(split, divided, node, samples, start, n):
-    """Divide the samples as scikit-learn does; return how many go left.
+def divide_by_exchange(split, divided, node, samples, start, n):
+    """Divide the samples in the order that scikit-learn leaves them in; return how many go left.
 
     They take the order of the last feature searched, then are exchanged from both ends; `divided`
     says that the keys are left | right already.

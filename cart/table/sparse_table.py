@@ -43,7 +43,7 @@ class RowLists(NamedTuple):
 
     @classmethod
     def of(cls, codes, rows, entry_start, shape):
-        """Those of a table of this shape, given its entries column after column."""
+        """The row lists of a table of this shape, given its entries column after column."""
         by_row = csc_matrix((codes, rows, entry_start), shape).tocsr()
         indices = by_row.indices.astype(np.int32, copy=False)
         return cls(by_row.indptr.astype(np.int64), indices, by_row.data)
@@ -124,8 +124,8 @@ class SparseTable(NamedTuple):
 
     @classmethod
     def of(cls, table, unlisted):
-        """A Table without missing values as one without the entries of a code of each column, which
-        takes the place of 0; `unlisted`, (n_columns,), has these codes."""
+        """Make a sparse table of a Table without missing values: in each column, one code takes the
+        place of 0 and has no entries. `unlisted`, (n_columns,), has these codes."""
         is_listed = table.codes != unlisted[:, np.newaxis]
         rows = np.nonzero(is_listed)[1].astype(np.int32)
         codes = table.codes[is_listed].astype(np.uint32)
@@ -199,4 +199,4 @@ class SparseTable(NamedTuple):
             self.listed.positions[row_of(samples[i])] = i
 
     def keeps_order(self):
-        return False  # keeping it would mean to handle all zeros
+        return False  # to keep it, all zeros would have to be moved

@@ -2,8 +2,8 @@
 
 A fast path grows on ranks only: it stores the two codes beside a cut, as one word, in place of the
 threshold. Values are looked up once the trees are grown. If they were left in X (see
-`cart.table.encoding.complete`), a thread looks up some columns at a time for all trees, of those
-that have cuts, so that a fit on few threads never holds the values of all columns.
+`cart.table.encoding.complete`), a thread takes a few of the columns that have cuts at a time, for
+all trees, so that a fit on few threads never holds the values of all columns.
 """
 
 import numpy as np

@@ -57,7 +57,8 @@ class Batch:
 
     @property
     def splits(self):
-        """Features, negative in leaves (or without these), and thresholds, to be written to."""
+        """Features and thresholds of the nodes (leaves have a negative feature) or of the splits
+        alone; thresholds may be written to."""
         return self.held.splits
 
 

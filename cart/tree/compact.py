@@ -202,8 +202,8 @@ class Compact:
         kept, n_nodes, value = self.kept, self.n_nodes, self.kept.get("value")
         is_leaf, samples = _as_bools(kept["leaves"], n_nodes), kept["samples"].astype(np.int32)
         right, item, *room = np.empty((4, n_nodes + 1), np.int32)
-        ways = np.empty(n_nodes, np.uint8)
-        _order(is_leaf, samples, (right, item, ways), tuple(room))
+        directions = np.empty(n_nodes, np.uint8)
+        _order(is_leaf, samples, (right, item, directions), tuple(room))
         if value is not None:
             value = value.reshape(n_nodes, -1)[np.flatnonzero(is_leaf)]
         elif flags & SUMS:
@@ -212,7 +212,7 @@ class Compact:
             value = kept["counts"].astype(np.float64)
             _divide_by_weight(value, self.shape[0])
         left = np.arange(1, n_nodes + 1, dtype=np.int32)
-        return Steps(left, right[:n_nodes], ways, item[:n_nodes], *self.splits, value)
+        return Steps(left, right[:n_nodes], directions, item[:n_nodes], *self.splits, value)
 
     def __getstate__(self):
         # As bytes: in the pickle of a small array most of the space is its description.
@@ -316,16 +316,16 @@ def _spread(nodes, values, is_leaf, stored, has_counts, has_sums):
 
 @entry_kernel
 def _order(is_leaf, leaf_samples, steps, room):
-    """Write `children_right`, `item` and `ways` of the Steps of nodes numbered depth first.
+    """Write `children_right`, `item` and `directions` of the Steps of nodes numbered depth first.
 
     `room` has two arrays of n_nodes + 1 numbers. The first is for the samples of the leaves before
     each node, whose differences are the samples of subtrees. The second is a stack of splits whose
     right child has not come yet; then it is for the samples up to the end of every subtree.
     """
-    right, item, ways = steps
+    right, item, directions = steps
     before, waiting = room
     _find_right(is_leaf, leaf_samples, right, item, before, waiting)
-    _find_ways(is_leaf, right, ways, before, waiting)
+    _find_directions(is_leaf, right, directions, before, waiting)
 
 
 @kernel
@@ -351,7 +351,7 @@ def _find_right(is_leaf, leaf_samples, right, item, before, waiting):
 
 
 @kernel
-def _find_ways(is_leaf, right, ways, before, behind):
+def _find_directions(is_leaf, right, directions, before, behind):
     """Find the child with more samples; write the samples up to the end of subtrees to `behind`."""
     n_nodes = is_leaf.shape[0]
     for i in range(n_nodes):
@@ -361,7 +361,7 @@ def _find_ways(is_leaf, right, ways, before, behind):
         here, end = before[middle], behind[middle]
         end = here if leaf else end
         n_left, n_right = here - before[node], end - here
-        ways[node] = MORE_GO_RIGHT * (n_right > n_left) | MISSING_GO_LEFT * (n_left > n_right)
+        directions[node] = MORE_GO_RIGHT * (n_right > n_left) | MISSING_GO_LEFT * (n_left > n_right)
         behind[node] = end
 
 

@@ -9,7 +9,7 @@ from cart.primitives.sort_keys import first_not_below
 
 LEAF = -1
 UNDEFINED = -2
-# Bits of `Steps.ways`: more samples go right than left; missing values go left.
+# Bits of `Steps.directions`: more samples go right than left; missing values go left.
 MORE_GO_RIGHT, MISSING_GO_LEFT = 1, 2
 # A list of categories becomes bits if these take at most so many words of 32, plus so many for each
 # category listed.
@@ -45,11 +45,11 @@ class Nodes(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """The parts of a tree that are needed to pack it: splits, and the values of leaves."""
+    """The parts of a tree by which rows take their steps: splits, and the values of leaves."""
 
     children_left: np.ndarray  # (n_nodes,) int32; undefined in leaves
     children_right: np.ndarray  # (n_nodes,) int32; LEAF in a leaf
-    ways: np.ndarray  # (n_nodes,) uint8, of splits: MORE_GO_RIGHT | MISSING_GO_LEFT
+    directions: np.ndarray  # (n_nodes,) uint8, of splits: MORE_GO_RIGHT | MISSING_GO_LEFT
     item: np.ndarray  # (n_nodes,) int32: index of a split in the next two arrays, a leaf in `value`
     feature: np.ndarray  # int32
     threshold: np.ndarray  # float64
@@ -63,12 +63,12 @@ class Steps(NamedTuple):
             for name in ("children_left", "children_right", "feature")
         )
         samples, missing_go_left = nodes.n_node_samples, nodes.missing_go_to_left
-        ways = MORE_GO_RIGHT * (samples[right] > samples[left])
-        ways |= MISSING_GO_LEFT * (np.asarray(missing_go_left) != 0)
+        directions = MORE_GO_RIGHT * (samples[right] > samples[left])
+        directions |= MISSING_GO_LEFT * (np.asarray(missing_go_left) != 0)
         threshold, value = map(np.ascontiguousarray, (nodes.threshold, nodes.value))
         item = np.arange(len(left), dtype=np.int32)
         value = value.reshape(len(left), -1)
-        return cls(left, right, ways.astype(np.uint8), item, feature, threshold, value)
+        return cls(left, right, directions.astype(np.uint8), item, feature, threshold, value)
 
 
 class Grown(NamedTuple):

@@ -2,15 +2,15 @@ r"""Trees packed for walking: few bytes per node, children side by side, leaves 
 
         R          place               0  1  2  3  4
        / \         node                R  A  B  C  D    both children of a node are side by side
-      A   B        way to left child   1  2  0  0  0    0: a leaf is its own left child
-     / \           next place = place + way + (x > threshold), and in a leaf no x is greater
+      A   B        offset of left      1  2  0  0  0    0: a leaf is its own left child
+     / \           next place = place + offset + (x > threshold); in a leaf no x is greater
     C   D
 
-Trees follow each other, with their nodes in the order of `_fill`. A node stores its way: how many
+Trees follow each other, with their nodes in the order of `_fill`. A node stores an offset: how many
 places further on its left child is; the right child follows the left one. A leaf is its own left
 child, and every value goes there, so that a row that has arrived stays, without a test. There are
-three forms of nodes: `Packed`, eight bytes each, for most trees, `PackedSubsets`, which are like
-these, and `PackedWide` for all others.
+three forms of nodes: `Packed`, eight bytes each, for most trees; `PackedSubsets`, the same with
+splits on subsets of categories; and `PackedWide` for all others.
 """
 
 from typing import NamedTuple
@@ -73,8 +73,8 @@ class Packed(NamedTuple):
         row      .7 .9 .8 0
     """
 
-    # (2 * n_nodes,) uint32, two of each node: its way in the bits above `feature_bits`, its feature
-    # below; then the key of the threshold, or in a leaf the row of `value`.
+    # (2 * n_nodes,) uint32, two of each node: the offset in the bits above `feature_bits` and the
+    # feature below; then the key of the threshold, or in a leaf the row of `value`.
     words: np.ndarray
     feature_bits: np.uint64
     number: np.ndarray  # (n_nodes,) uint32: of the node in its Tree, plus MISSING_LEFT or 0
@@ -85,9 +85,9 @@ class Packed(NamedTuple):
     columns: np.ndarray  # (n_columns,) int64: the features that rows have: all, or those used
 
     def step(self, place, X, row, may_miss):
-        way = np.uint64(self.words[place + place])
-        left = place + (way >> self.feature_bits)
-        x = X[row + (way & ((_ONE << self.feature_bits) - _ONE))]
+        word = np.uint64(self.words[place + place])
+        left = place + (word >> self.feature_bits)
+        x = X[row + (word & ((_ONE << self.feature_bits) - _ONE))]
         if may_miss and x == MISSING:
             return left + missing_goes_right(self, place)
         return left + np.uint64(x > self.words[place + place + _ONE])
@@ -99,8 +99,8 @@ class Packed(NamedTuple):
         return place + (np.uint64(self.words[place + place]) >> self.feature_bits)
 
     def value_met(self, place, X, row):
-        way = np.uint64(self.words[place + place])
-        return X[row + (way & ((_ONE << self.feature_bits) - _ONE))]
+        word = np.uint64(self.words[place + place])
+        return X[row + (word & ((_ONE << self.feature_bits) - _ONE))]
 
     def is_missing(self, x):
         return x == MISSING
@@ -109,8 +109,8 @@ class Packed(NamedTuple):
         rounded = np.float32(threshold)  # if it was rounded up, take the next lower key
         return key_of(rounded.view(np.int32)) - np.uint32(rounded > threshold)
 
-    def write_split(self, place, way, feature, threshold):
-        self.words[2 * place] = np.uint64(way) << self.feature_bits | feature
+    def write_split(self, place, offset, feature, threshold):
+        self.words[2 * place] = np.uint64(offset) << self.feature_bits | feature
         self.words[2 * place + 1] = as_compared(self, threshold)
 
     def write_leaf(self, place, row):
@@ -159,7 +159,7 @@ class PackedSubsets(NamedTuple):
 class PackedWide(NamedTuple):
     """Trees of any size, for rows in either precision, with subsets of categories or without."""
 
-    words: np.ndarray  # (n_nodes,) uint64: feature in the upper half, way in the lower half
+    words: np.ndarray  # (n_nodes,) uint64: feature in the upper half, offset in the lower half
     threshold: np.ndarray  # (n_nodes,) float64; nan where the node splits on a subset
     number: np.ndarray
     start: np.ndarray
@@ -196,8 +196,8 @@ class PackedWide(NamedTuple):
     def as_compared(self, threshold):
         return threshold
 
-    def write_split(self, place, way, feature, threshold):
-        self.words[place] = feature << _UPPER | np.uint64(way)
+    def write_split(self, place, offset, feature, threshold):
+        self.words[place] = feature << _UPPER | np.uint64(offset)
         self.threshold[place] = threshold
 
     def write_leaf(self, place, row):
@@ -430,12 +430,12 @@ def _fill(packed, tree, steps, waiting):
     n_placed, height, n_rows = np.int64(1), 0, np.int64(0)
     while True:
         left, right = np.int64(steps.children_left[node]), np.int64(steps.children_right[node])
-        way, item = np.int64(steps.ways[node]), steps.item[node]
+        directions, item = np.int64(steps.directions[node]), steps.item[node]
         if right != LEAF:
-            packed.number[first + place] = node | (way & MISSING_GO_LEFT) << 30
+            packed.number[first + place] = node | (directions & MISSING_GO_LEFT) << 30
             feature, threshold = np.uint64(steps.feature[item]), steps.threshold[item]
             write_split(packed, first + place, n_placed - place, feature, threshold)
-            more_go_right = np.int64(way & MORE_GO_RIGHT)
+            more_go_right = np.int64(directions & MORE_GO_RIGHT)
             nodes[height] = left if more_go_right else right
             places[height] = n_placed + 1 - more_go_right
             height += 1

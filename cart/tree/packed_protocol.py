@@ -22,8 +22,8 @@ def value_at(packed, place):
 
 
 @dispatch
-def write_split(packed, place, way, feature, threshold):
-    """Write a split whose left child is `way` places further on."""
+def write_split(packed, place, offset, feature, threshold):
+    """Write a split whose left child is `offset` places further on."""
 
 
 @dispatch

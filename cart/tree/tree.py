@@ -192,7 +192,8 @@ class Tree:
 
     @property
     def splits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Features, negative in leaves (or without these), and thresholds, to be written to."""
+        """Features and thresholds of the nodes (leaves have a negative feature) or of the splits
+        alone; thresholds may be written to."""
         held = self._held
         return (self.nodes if held is None else held).splits
 

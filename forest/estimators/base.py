@@ -33,7 +33,7 @@ from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.inference.training_rows import is_worth_remembering, remember, require_table
 from forest.sampling.bootstrap import Draws, bootstrap_of
-from forest.sampling.plan import draws_as_likely, plan_bootstrap
+from forest.sampling.plan import draws_ignore_class_weight, plan_bootstrap
 from forest.sampling.weights import combine_weights
 from forest.voting.mixin import VotingMixin
 from forest.voting.out_of_bag import NO_ROW, OutOfBag, outputs_out_of_bag, sum_out_of_bag
@@ -211,7 +211,7 @@ class BaseForest(
             target = prepared.target
             _require_same_outputs(self, old_trees, target, getattr(draft, "loss_", None))
             draft._n_samples = X.shape[0]
-            draft._weigh_rows(prepared, draws_as_likely(draft, groups, in_bag))
+            draft._weigh_rows(prepared, draws_ignore_class_weight(draft, groups, in_bag))
             needs_rows = draft._judges_out_of_bag or is_worth_remembering(target)
             if needs_rows and not issparse(X):
                 X = X.astype(precision_of(draft), copy=False)
@@ -233,14 +233,14 @@ class BaseForest(
             remember(draft, X, target)
         return self
 
-    def _weigh_rows(self, prepared, draws_as_likely):
+    def _weigh_rows(self, prepared, draws_ignore_class_weight):
         """Keep the weights of rows for the draws (or inside the trees, without a bootstrap).
 
         If draws do not go by weights, the factors of priors and losses are kept apart, for the
         weights inside the trees.
         """
         self._row_weight, self._class_factor = prepared.weight, None
-        if draws_as_likely:
+        if draws_ignore_class_weight:
             self._row_weight, self._class_factor = prepared.own_weight, prepared.class_factor
         has_factor = prepared.class_factor is not None
         self._own_weight = prepared.own_weight if has_factor else None  # for refits

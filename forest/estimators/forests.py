@@ -106,7 +106,7 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         ----------
         X : array-like of shape (n_samples, n_features)
         check_input : bool, default=True
-            False skips the checks; X must then be an array of dtype `precision` in C order.
+            False skips the checks; X must then be an array of dtype `precision`.
         return_std : bool, default=False
             Also return the standard error of the prediction, by the infinitesimal jackknife with
             its correction for a finite number of trees (Wager, Hastie and Efron 2014); see

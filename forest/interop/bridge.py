@@ -74,10 +74,12 @@ def to_sklearn(
         peer.estimators_ = [bridge.to_sklearn(tree) for tree in estimator.estimators_]
         return peer
     peer.estimators_ = [
-        bridge.behind(indicators, bridge.holding(tree, indicators.rewrite(tree.tree_)))[-1]
+        bridge.pipeline_of(
+            indicators, bridge.fitted_counterpart(tree, indicators.rewrite(tree.tree_))
+        )[-1]
         for tree in estimator.estimators_
     ]
-    return bridge.behind(indicators, peer)
+    return bridge.pipeline_of(indicators, peer)
 
 
 def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:

@@ -90,7 +90,7 @@ def plan_bootstrap(
     return drawn
 
 
-def draws_as_likely(
+def draws_ignore_class_weight(
     forest: BaseEstimator, groups: ArrayLike | None, in_bag: ArrayLike | None
 ) -> bool:
     """Whether a row's probability of being in bag does not depend on the weight of its class.

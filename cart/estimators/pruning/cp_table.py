@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cart.estimators.pruning.risk import Sequence, refuse_other_risks
+from cart.estimators.pruning.risk import NestedSubtrees, refuse_other_risks
 from cart.estimators.validation import require_tree
 from cart.files import storable
 
@@ -107,7 +107,7 @@ class CpTable(NamedTuple):
         )
 
 
-def make_table(sequence: Sequence, alphas: np.ndarray) -> CpTable:
+def make_table(sequence: NestedSubtrees, alphas: np.ndarray) -> CpTable:
     """The table of the subtrees at the given complexities, without cross-validated risks."""
     sizes, risks = sequence.sizes_and_risks(alphas)
     unit = sequence.root_risk or 1.0
@@ -152,7 +152,7 @@ def cp_table(tree: Any) -> CpTable:
         return tree.cp_table_
     refuse_several_outputs(tree)
     refuse_other_risks(tree)
-    sequence = Sequence.of(tree, tree.tree_)
+    sequence = NestedSubtrees.of(tree, tree.tree_)
     return make_table(sequence, sequence.alphas(0.0))
 
 
@@ -192,7 +192,7 @@ def prune_at(tree: Any, cp: float) -> Any:
     require_cp(cp)
     refuse_several_outputs(tree)
     refuse_other_risks(tree)
-    sequence = Sequence.of(tree, tree.tree_)
+    sequence = NestedSubtrees.of(tree, tree.tree_)
     alpha = cp * sequence.root_risk * (1.0 + _ROUNDING)
     return tree.holding(sequence.pruned(alpha), tree.random_state)
 

@@ -25,7 +25,7 @@ from cart.estimators.parameters import MatrixLike, RandomState, first_draw
 from cart.estimators.preparation import prepare
 from cart.estimators.pruning.cp_table import RULES, make_table, refuse_several_outputs, require_cp
 from cart.estimators.pruning.folds import folds_of, require_weights
-from cart.estimators.pruning.risk import Sequence, refuse_other_risks
+from cart.estimators.pruning.risk import NestedSubtrees, refuse_other_risks
 from cart.estimators.target import warn_of_small_target
 from cart.estimators.trees import BaseDecisionTree
 from cart.estimators.validation import check_table, fitted_at_once
@@ -157,7 +157,7 @@ def fit_pruned(draft, X, y, sample_weight, how):
     folded = _Folded(draft, prepared, X, seed)
     require_weights(folds, folded.own_weight)
     with ProgressReporter(1 + len(folds), "tree", how.verbose, how.callback) as reporter:
-        whole = Sequence.of(draft, folded.grow(np.arange(len(y))))
+        whole = NestedSubtrees.of(draft, folded.grow(np.arange(len(y))))
         warn_of_small_target([whole.tree], prepared.target)
         reporter.step()
         alphas = whole.alphas(how.cp)
@@ -207,7 +207,7 @@ class _Folded:
         Both are in the unit, and given as changes from alpha to alpha.
         """
         rows, held_out = fold
-        whole = Sequence.of(self._draft, self.grow(rows))
+        whole = NestedSubtrees.of(self._draft, self.grow(rows))
         leaf = whole.tree.apply(self._rows[held_out].astype(precision_of(self._draft), copy=False))
         judged = Rows(
             leaf,

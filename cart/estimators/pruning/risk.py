@@ -14,7 +14,7 @@ _NOTHING = 1e-12  # a smaller share of the root's risk is 0 but for rounding
 _KINDS = {"squared_error": SQUARES, "absolute_error": ABSOLUTE}
 
 
-class Sequence(NamedTuple):
+class NestedSubtrees(NamedTuple):
     """A tree, and the complexity from which on each of its nodes is pruned."""
 
     tree: Tree
@@ -24,7 +24,7 @@ class Sequence(NamedTuple):
     risk: np.ndarray  # (node_count,) float64: of each node as a leaf, per unit of the root's weight
 
     @classmethod
-    def of(cls, estimator: Any, tree: Tree) -> "Sequence":
+    def of(cls, estimator: Any, tree: Tree) -> "NestedSubtrees":
         """The sequence of a tree that was grown with the parameters of a tree estimator.
 
         Raises

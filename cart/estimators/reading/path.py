@@ -89,7 +89,7 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
     2. petal width (cm) <= 1.75   54 rows
     -> predicts 1 (1 90.7%, 2 9.3%), from 54 rows
     """
-    tree = require_tree(tree, "explain_path", takes_theirs=True)
+    tree = require_tree(tree, "explain_path", takes_sklearn=True)
     row = check_rows(tree, _as_table(x))
     nodes, values = tree.tree_, row.toarray()[0] if hasattr(row, "toarray") else row[0]
     passed = nodes.decision_path(row).indices.tolist()

@@ -15,7 +15,7 @@ def number(value: float) -> str:
     return f"{value:.5g}"
 
 
-def cut(threshold: float) -> str:
+def _threshold_in_words(threshold: float) -> str:
     """A threshold with seven digits, which keep it between the values that it parts, or with twelve
     from 10,000 on: -122.235 must not become -122.23, nor 12345.5 become 12346.
     """
@@ -58,7 +58,7 @@ def condition(estimator: Any, node: int, is_left: bool, names: Any = None) -> st
         return f"{name} {'in' if listed_left == is_left else 'not in'} {members}"
     if np.isinf(threshold):
         return f"{name} is {'known' if is_left else 'missing'}"
-    return f"{name} {'<=' if is_left else '>'} {cut(threshold)}"
+    return f"{name} {'<=' if is_left else '>'} {_threshold_in_words(threshold)}"
 
 
 def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = None) -> str:
@@ -71,7 +71,7 @@ def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = N
         codes = split.left if is_left else split.right
         return f"{name} in {names_of_categories(estimator, split.feature, codes)}"
     sign = "<=" if getattr(split, "low_left", True) == is_left else ">"
-    return f"{name} {sign} {cut(split.threshold)}"
+    return f"{name} {sign} {_threshold_in_words(split.threshold)}"
 
 
 def answer(estimator: Any, node: int) -> str:

@@ -17,7 +17,7 @@ from cart.fast_paths.base import MISSING_LEFT, NONE_MISSING, Cut, write_split
 from cart.fast_paths.classification.cuts import (
     BestCuts,
     Ordered,
-    divide_in_order,
+    divide_stably,
     is_open,
     read_codes,
     search_ordered,
@@ -72,10 +72,10 @@ class CategoryCuts(NamedTuple):
         column = way.table.columns[cut.feature]
         codes, above = rows.codes[column], way.table.n_categories[column]
         if above == 0:
-            return divide_in_order(way, node, cut, ColumnCodes(codes), left_counts)
+            return divide_stably(way, node, cut, ColumnCodes(codes), left_counts)
         subsets.goes_left[above] = cut.missing == MISSING_LEFT
         sides = SubsetCodes(codes, subsets.goes_left, above)
-        n_left = divide_in_order(way, node, cut, sides, left_counts)
+        n_left = divide_stably(way, node, cut, sides, left_counts)
         _list_smaller_side(subsets, rows.words, node, cut, n_left, codes, way.layout)
         return n_left
 

@@ -91,9 +91,9 @@ def move_key(criterion, left, counts, key, layout):
 
 
 @inline_kernel
-def add_up(criterion, running, keys, n, counts, layout):
+def add_up(criterion, prefix, keys, n, counts, layout):
     """Write the prefix counts of the ordered keys."""
-    running.origin[0] = -1
+    prefix.origin[0] = -1
     weight = np.int64(0)
     if counts.shape[0] == 2:
         second = np.int64(0)
@@ -101,61 +101,61 @@ def add_up(criterion, running, keys, n, counts, layout):
             w = weight_of(keys[i], layout)
             weight += w
             second += w * class_of(keys[i], layout)
-            running.weight[i] = weight
-            running.second[i] = second
+            prefix.weight[i] = weight
+            prefix.second[i] = second
         return
-    left = running.left
+    left = prefix.left
     power_left, power_right = begin_left(criterion, left, counts)
     for i in range(n):
         w, more, less = move_key(criterion, left, counts, keys[i], layout)
         power_left += more
         power_right += less
         weight += w
-        running.weight[i] = weight
-        running.power_left[i] = power_left
-        running.power_right[i] = power_right
+        prefix.weight[i] = weight
+        prefix.power_left[i] = power_left
+        prefix.power_right[i] = power_right
 
 
 @kernel
-def count_left(running, entries, i, counts, layout):
+def count_left(prefix, entries, i, counts, layout):
     """Count the classes left of cut i once more, for more than two classes."""
-    left, first, n_classes = running.left, 0, counts.shape[0]
+    left, first, n_classes = prefix.left, 0, counts.shape[0]
     for c in range(n_classes):
         left[c] = 0
-    if running.origin[0] < 0:
-        if running.origin[0] == KEPT:  # the histogram has all that is left of the bucket
-            bucket, first = _bucket_of(running, entries[i]), i
-            while first > 0 and _bucket_of(running, entries[first - 1]) == bucket:
+    if prefix.origin[0] < 0:
+        if prefix.origin[0] == KEPT:  # the histogram has all that is left of the bucket
+            bucket, first = _bucket_of(prefix, entries[i]), i
+            while first > 0 and _bucket_of(prefix, entries[first - 1]) == bucket:
                 first -= 1
             for c in range(n_classes):
-                left[c] = running.histogram[bucket * n_classes + c]
+                left[c] = prefix.histogram[bucket * n_classes + c]
         for entry in range(first, i + 1):
             count_word(left, 0, entries[entry], layout)
-        if running.origin[0] == ZEROS and i >= running.origin[1]:
+        if prefix.origin[0] == ZEROS and i >= prefix.origin[1]:
             for c in range(n_classes):
-                left[c] += running.histogram[c]
+                left[c] += prefix.histogram[c]
         return
-    last = np.int64(code_of_key(entries[i], layout)) - running.origin[0]
+    last = np.int64(code_of_key(entries[i], layout)) - prefix.origin[0]
     for code in range(last + 1):
         for c in range(n_classes):
-            left[c] += running.histogram[code * n_classes + c]
+            left[c] += prefix.histogram[code * n_classes + c]
 
 
 @inline_kernel
-def _bucket_of(running, key):
-    return (np.int64(key) - running.origin[1]) >> running.origin[2]
+def _bucket_of(prefix, key):
+    return (np.int64(key) - prefix.origin[1]) >> prefix.origin[2]
 
 
 @kernel
-def count_few_codes(running, keys, lowest, highest, counts, layout, kept):
-    """Do what `count_keys` and `count_samples` do, in vectors: a pass for each code but the lowest.
+def count_few_codes(prefix, keys, lowest, highest, counts, layout, kept):
+    """Count the classes and samples of every code in vectors: a pass for each code but the lowest.
 
     In a pass, keys of other codes are cleared, in a copy: a cleared key weighs nothing.
     """
-    samples, own, n = running.samples, running.left, keys.shape[0]
+    samples, own, n = prefix.samples, prefix.left, keys.shape[0]
     n_codes, n_classes = np.int64(highest - lowest) + 1, counts.shape[0]
-    _begin_counting(running, np.int64(lowest), n_codes, n_classes)
-    _count_classes_as(running, 0, counts, 1)
+    _begin_counting(prefix, np.int64(lowest), n_codes, n_classes)
+    _count_classes_as(prefix, 0, counts, 1)
     samples[0] = n
     for code in range(1, n_codes):
         key = lowest + np.uint32(code)
@@ -165,16 +165,16 @@ def count_few_codes(running, keys, lowest, highest, counts, layout, kept):
             n_own += is_own
             kept[i] = np.int64(keys[i]) & -is_own
         count_classes(kept, 0, n, layout, own)
-        _count_classes_as(running, code, own, 1)
-        _count_classes_as(running, 0, own, -1)
+        _count_classes_as(prefix, code, own, 1)
+        _count_classes_as(prefix, 0, own, -1)
         samples[code] = n_own
         samples[0] -= n_own
 
 
 @inline_kernel
-def _count_classes_as(running, code, counts, sign):
+def _count_classes_as(prefix, code, counts, sign):
     """Add class counts to those of a code, or take them away."""
-    histogram, width = running.histogram, _width(counts.shape[0])
+    histogram, width = prefix.histogram, _width(counts.shape[0])
     if width == 1:
         histogram[code] += sign * ((counts[0] + counts[1]) << 32 | counts[1])
         return
@@ -183,30 +183,30 @@ def _count_classes_as(running, code, counts, sign):
 
 
 @inline_kernel
-def count_keys(running, keys, lowest, shift, n_buckets, n_classes, layout):
+def count_keys(prefix, keys, lowest, shift, n_buckets, n_classes, layout):
     """Count the classes of every bucket of keys, whose lowest code is given; `shift` turns a key,
     less the key of that code, into its bucket."""
-    _begin_counting(running, np.int64(lowest), n_buckets, n_classes)
+    _begin_counting(prefix, np.int64(lowest), n_buckets, n_classes)
     base = lowest << layout.low_bits
     for i in range(keys.shape[0]):
         bucket = np.uint64((keys[i] - base) >> shift)
-        _count(running.histogram, bucket, keys[i], n_classes, layout)
+        _count(prefix.histogram, bucket, keys[i], n_classes, layout)
 
 
 @inline_kernel
-def count_samples(running, keys, n, lowest, highest, layout):
+def count_samples(prefix, keys, n, lowest, highest, layout):
     """Count the samples of every code of keys."""
     for code in range(np.int64(highest - lowest) + 1):
-        running.samples[code] = 0
+        prefix.samples[code] = 0
     for i in range(n):
-        running.samples[code_of_key(keys[i], layout) - lowest] += 1
+        prefix.samples[code_of_key(keys[i], layout) - lowest] += 1
 
 
 @kernel
-def with_enough_samples(running, n_entries, least, layout):
+def with_enough_samples(prefix, n_entries, least, layout):
     """The cuts between codes, from the first to the last (excluded), with `least` samples on both
     sides."""
-    samples, levels, origin = running.samples, running.levels, running.origin[0]
+    samples, levels, origin = prefix.samples, prefix.levels, prefix.origin[0]
     first, last = np.int64(0), n_entries - 1
     n_left = n_right = np.int64(0)
     while first < last:
@@ -223,10 +223,10 @@ def with_enough_samples(running, n_entries, least, layout):
 
 
 @inline_kernel
-def _begin_counting(running, origin, n_codes, n_classes):
-    running.origin[0] = origin
+def _begin_counting(prefix, origin, n_codes, n_classes):
+    prefix.origin[0] = origin
     for cell in range(n_codes * _width(n_classes)):
-        running.histogram[cell] = 0
+        prefix.histogram[cell] = 0
 
 
 @inline_kernel
@@ -246,25 +246,25 @@ def _width(n_classes):
 
 
 @inline_kernel
-def add_up_counts(criterion, running, lowest, highest, counts, layout):
+def add_up_counts(criterion, prefix, lowest, highest, counts, layout):
     """Write the prefix counts of the codes in the histogram; those that occur are the entries.
 
     Returns how many entries there are.
     """
-    histogram = running.histogram
+    histogram = prefix.histogram
     n_classes = counts.shape[0]
     width = _width(n_classes)
     entry = 0
     weight = np.int64(0)
-    left = running.left
+    left = prefix.left
     power_left, power_right = begin_left(criterion, left, counts)
     for code in range(np.int64(lowest), np.int64(highest) + 1):
-        cell = (code - running.origin[0]) * width
+        cell = (code - prefix.origin[0]) * width
         before = weight
         if width == 1:
             weight += histogram[cell]
-            running.weight[entry] = weight >> 32
-            running.second[entry] = weight & 0xFFFFFFFF
+            prefix.weight[entry] = weight >> 32
+            prefix.second[entry] = weight & 0xFFFFFFFF
         else:
             for c in range(n_classes):
                 w = histogram[cell + c]
@@ -273,9 +273,9 @@ def add_up_counts(criterion, running, lowest, highest, counts, layout):
                     power_left += more
                     power_right += less
                     weight += w
-            running.weight[entry] = weight // n_outputs_of(layout)
-            running.power_left[entry] = power_left
-            running.power_right[entry] = power_right
-        running.levels[entry] = np.uint32(code) << layout.low_bits
+            prefix.weight[entry] = weight // n_outputs_of(layout)
+            prefix.power_left[entry] = power_left
+            prefix.power_right[entry] = power_right
+        prefix.levels[entry] = np.uint32(code) << layout.low_bits
         entry += weight > before
     return entry

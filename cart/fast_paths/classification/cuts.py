@@ -75,14 +75,14 @@ def write_cut(cuts, way, tree, this, node, cut, children):
 
 @inline_kernel
 def write_threshold(tree, this, cut):
-    """Do what `write_cut` does, for a cut whose threshold is known."""
+    """Write the feature and threshold of a split at a cut whose threshold is known."""
     tree.nodes.feature[this], tree.nodes.threshold[this] = cut.feature, cut.threshold
 
 
 @inline_kernel
-def divide_in_order(way, node, cut, codes, left_counts):
-    """Do what `divide_words` does, keeping the order on each side, by the codes of the cut's
-    column."""
+def divide_stably(way, node, cut, codes, left_counts):
+    """Divide a node's words as `divide_words` does, by the codes of the cut's column, keeping the
+    order on each side."""
     words, scratch = way.tiers[node.tier].words[node.start : node.end], way.scratch
     return partition_packed_rows(
         codes, cut, words, way.layout, scratch.keys, scratch.spare, left_counts
@@ -114,7 +114,7 @@ class BestCuts(NamedTuple):
 
     def divide_words(self, way, node, cut, left_counts):
         codes = ColumnCodes(way.tiers[node.tier].codes[way.table.columns[cut.feature]])
-        return divide_in_order(way, node, cut, codes, left_counts)
+        return divide_stably(way, node, cut, codes, left_counts)
 
     def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
@@ -131,48 +131,48 @@ class CutRules(NamedTuple):
 
 
 @inline_kernel
-def _put_in_order(node, scratch, n, span, score, rules, table, column):
+def _put_in_order(searched, scratch, n, span, score, rules, table, column):
     """Order the entries that may lie beside the best cut, and write their prefix counts.
 
     `span` has the lowest and the highest code of the keys. Returns the entries and their number.
     """
-    criterion, running, layout, counts, _ = node
+    criterion, prefix, layout, counts, _ = searched
     lowest, highest = span
     keys, spare = scratch.keys, scratch.spare
-    if not rules.has_missing and _try_to_count(node, rules.least, n, span, keys, spare):
-        n_levels = add_up_counts(criterion, running, lowest, highest, counts, layout)
-        return running.levels, n_levels
+    if not rules.has_missing and _try_to_count(searched, rules.least, n, span, keys, spare):
+        n_levels = add_up_counts(criterion, prefix, lowest, highest, counts, layout)
+        return prefix.levels, n_levels
     needs_all = rules.has_missing or rules.least > 1
     needs_all |= rules.min_weight > 0.0 or rules.monotony.direction != 0
     is_screened = not needs_all and is_worth_screening(criterion, n, counts.shape[0])
     shift = np.uint32(0)
     if is_screened:
-        n, shift = screen(node, keys, n, span, score, table, column, spare)
+        n, shift = screen(searched, keys, n, span, score, table, column, spare)
         keys, spare = spare, keys
     if sort_short_keys(keys, n, layout.low_bits, lowest, highest, spare, scratch.digits):
         keys = spare
     if is_screened:
-        add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout)
+        add_up_kept(criterion, prefix, keys, n, lowest, shift, counts, layout)
     else:
-        add_up(criterion, running, keys, n, counts, layout)
+        add_up(criterion, prefix, keys, n, counts, layout)
     return keys, n
 
 
 @inline_kernel
-def _try_to_count(node, least, n, span, keys, spare):
+def _try_to_count(searched, least, n, span, keys, spare):
     """Count keys by code, if it is worth it and there is room; return whether they are counted."""
-    _, running, layout, counts, _ = node
+    _, prefix, layout, counts, _ = searched
     lowest, highest = span
     n_codes, n_classes = np.int64(highest - lowest) + 1, counts.shape[0]
     n_cells, n_few = n_codes * n_classes, FEW_CODES if n_classes == 2 else _FEW_CODES_MORE
-    if n_codes <= n_few and n_cells <= running.histogram.shape[0]:
-        count_few_codes(running, keys[:n], lowest, highest, counts, layout, spare)
+    if n_codes <= n_few and n_cells <= prefix.histogram.shape[0]:
+        count_few_codes(prefix, keys[:n], lowest, highest, counts, layout, spare)
         return True
     if n < _HISTOGRAM_MIN or n_cells >= n:
         return False
-    count_keys(running, keys[:n], lowest, layout.low_bits, n_codes, n_classes, layout)
+    count_keys(prefix, keys[:n], lowest, layout.low_bits, n_codes, n_classes, layout)
     if least > 1:
-        count_samples(running, keys, n, lowest, highest, layout)
+        count_samples(prefix, keys, n, lowest, highest, layout)
     return True
 
 
@@ -254,16 +254,16 @@ def monotony_of(way, node, feature):
 
 
 @kernel
-def _put_missing_first(node, keys, n, missing):
+def _put_missing_first(searched, keys, n, missing):
     """Write the ordered keys to `levels`, missing values first, and their prefix counts."""
-    criterion, running, layout, counts, _ = node
+    criterion, prefix, layout, counts, _ = searched
     n_known = n
     while code_of_key(keys[n_known - 1], layout) == missing:
         n_known -= 1
-    turned = running.levels
+    turned = prefix.levels
     n_missing = n - n_known
     for i in range(n_missing):
         turned[i] = keys[n_known + i]
     for i in range(n_known):
         turned[n_missing + i] = keys[i]
-    add_up(criterion, running, turned, n, counts, layout)
+    add_up(criterion, prefix, turned, n, counts, layout)

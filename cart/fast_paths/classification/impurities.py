@@ -30,8 +30,8 @@ def impurity_of(criterion, counts, weight):
 
 
 @dispatch
-def approximate_gains(criterion, running, entries, first, last, counts, weight, low_mask):
-    """Write the gains of the cuts from `first` to `last` (excluded) to `running.gain`.
+def approximate_gains(criterion, prefix, entries, first, last, counts, weight, low_mask):
+    """Write the gains of the cuts from `first` to `last` (excluded) to `prefix.gain`.
 
     They are not negative, except NO_CUT between two entries of the same code.
     """
@@ -57,7 +57,7 @@ def bounds_more_classes(criterion):
 
 
 @dispatch
-def score_cut(criterion, running, entries, i, counts, weight, layout):
+def score_cut(criterion, prefix, entries, i, counts, weight, layout):
     """The score of cut i as scikit-learn calculates it; never positive."""
 
 
@@ -77,15 +77,15 @@ def _power(criterion, count):
 
 
 @inline_kernel
-def gain_of_squares(running, entries, first, last, weight, low_mask):
+def gain_of_squares(prefix, entries, first, last, weight, low_mask):
     """Write as gains the sum, over both sides, of squared counts divided by the side's weight."""
     total = np.int32(weight)
-    gain = running.gain[first:last]
-    weights = running.weight[first:last]
+    gain = prefix.gain[first:last]
+    weights = prefix.weight[first:last]
     low = entries[first:last]
     high = entries[first + 1 : last + 1]
-    squares_left = running.power_left[first:last]
-    squares_right = running.power_right[first:last]
+    squares_left = prefix.power_left[first:last]
+    squares_right = prefix.power_right[first:last]
     for i in range(last - first):
         left = np.float32(weights[i])
         right = np.float32(np.int32(total - weights[i]))
@@ -130,22 +130,22 @@ class GiniCuts(NamedTuple):
         more, less = move_left(self, left, counts, class_of(key, layout), w)
         return w, more, less
 
-    def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
+    def approximate_gains(self, prefix, entries, first, last, counts, weight, low_mask):
         """For two classes, gains are (n1 - w p1)**2 / (w (W - w)), half of the impurity decrease.
         For more, see `gain_of_squares`.
 
         The weight right of a cut is a difference of integers, rounded once. Calculated in single
         precision, it could vanish next to a total above 2**24."""
         if counts.shape[0] > 2:
-            gain_of_squares(running, entries, first, last, weight, low_mask)
+            gain_of_squares(prefix, entries, first, last, weight, low_mask)
             return
         total = np.int32(weight)
-        gain = running.gain[first:last]
-        weights = running.weight[first:last]
+        gain = prefix.gain[first:last]
+        weights = prefix.weight[first:last]
         low = entries[first:last]
         high = entries[first + 1 : last + 1]
         share = np.float32(np.float64(counts[1]) / np.float64(weight))
-        second = running.second[first:last]
+        second = prefix.second[first:last]
         for i in range(last - first):
             left = np.float32(weights[i])
             right = np.float32(np.int32(total - weights[i]))
@@ -177,19 +177,19 @@ class GiniCuts(NamedTuple):
     def bounds_more_classes(self):
         return True
 
-    def score_cut(self, running, entries, i, counts, weight, layout):
-        left = np.float64(running.weight[i])
+    def score_cut(self, prefix, entries, i, counts, weight, layout):
+        left = np.float64(prefix.weight[i])
         right = np.float64(weight) - left
         if counts.shape[0] == 2:
-            second_left = np.float64(running.second[i])
+            second_left = np.float64(prefix.second[i])
             second_right = np.float64(counts[1]) - second_left
             first_left = left - second_left
             first_right = right - second_right
             squares_left = first_left * first_left + second_left * second_left
             squares_right = first_right * first_right + second_right * second_right
         else:
-            squares_left = running.power_left[i]
-            squares_right = running.power_right[i]
+            squares_left = prefix.power_left[i]
+            squares_right = prefix.power_right[i]
         gini_left = 1.0 - squares_left / (left * left)
         gini_right = 1.0 - squares_right / (right * right)
         return -right * gini_right - left * gini_left
@@ -231,24 +231,24 @@ class EntropyCuts(NamedTuple):
     def _power(self, count):
         return self.table[count]
 
-    def approximate_gains(self, running, entries, first, last, counts, weight, low_mask):
+    def approximate_gains(self, prefix, entries, first, last, counts, weight, low_mask):
         table = self.table
         node = -table[weight]
         for c in range(counts.shape[0]):
             node += table[counts[c]]
         for i in range(first, last):
-            running.gain[i] = NO_CUT
+            prefix.gain[i] = NO_CUT
             if entries[i] ^ entries[i + 1] <= low_mask:
                 continue
-            left = np.int64(running.weight[i])
+            left = np.int64(prefix.weight[i])
             gain = -table[left] - table[weight - left] - node
             if counts.shape[0] == 2:
-                second = np.int64(running.second[i])
+                second = np.int64(prefix.second[i])
                 gain += table[second] + table[left - second]
                 gain += table[counts[1] - second] + table[counts[0] - (left - second)]
             else:
-                gain += np.int64(running.power_left[i]) + np.int64(running.power_right[i])
-            running.gain[i] = np.float32(max(gain, 0) * _UNIT)
+                gain += np.int64(prefix.power_left[i]) + np.int64(prefix.power_right[i])
+            prefix.gain[i] = np.float32(max(gain, 0) * _UNIT)
 
     def gain_to_beat(self, top, score, counts, weight):
         W = np.float64(weight)
@@ -263,14 +263,14 @@ class EntropyCuts(NamedTuple):
     def bounds_more_classes(self):
         return False
 
-    def score_cut(self, running, entries, i, counts, weight, layout):
-        left = running.left
-        left_weight = np.int64(running.weight[i])
+    def score_cut(self, prefix, entries, i, counts, weight, layout):
+        left = prefix.left
+        left_weight = np.int64(prefix.weight[i])
         if counts.shape[0] == 2:
-            left[1] = running.second[i]
+            left[1] = prefix.second[i]
             left[0] = left_weight - left[1]
         else:
-            count_left(running, entries, i, counts, layout)
+            count_left(prefix, entries, i, counts, layout)
         entropy_left, entropy_right = child_impurities(self, left, counts, left_weight, weight)
         left_weight = np.float64(left_weight)
         return -(np.float64(weight) - left_weight) * entropy_right - left_weight * entropy_left

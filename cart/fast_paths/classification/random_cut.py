@@ -1,4 +1,4 @@
-"""Extra trees on whole class counts: one cut a feature, at a threshold drawn at random.
+"""Extra trees on whole class counts: one cut per feature, at a threshold drawn at random.
 
 Nothing is sorted. One pass over the node's rows finds the lowest and the highest code, of many
 features at once if rows are stored across. A second pass counts the classes up to the threshold:
@@ -18,7 +18,7 @@ from cart.fast_paths.classification.best_cut import keeps_direction
 from cart.fast_paths.classification.class_rows import copy_columns, renumber_words
 from cart.fast_paths.classification.cuts import (
     BestCuts,
-    divide_in_order,
+    divide_stably,
     is_open,
     monotony_of,
     write_threshold,
@@ -196,7 +196,7 @@ class RandomCuts(NamedTuple):
 
     def divide_words(self, way, node, cut, left_counts):
         codes = _codes_in(way.tiers[node.tier], way.table.columns[cut.feature])
-        return divide_in_order(way, node, cut, codes, left_counts)
+        return divide_stably(way, node, cut, codes, left_counts)
 
     def write_cut(self, way, tree, this, node, cut, children):
         write_threshold(tree, this, cut)
@@ -338,6 +338,7 @@ def _blocks_of(table, drawn):
 
 
 def _count_on(lanes, drawn, across, words, shift, n, block, *numbers):
+    """Add up the packed counts of the rows that go left, for the cuts of a block of columns."""
     place = lanes.number(block) * (WIDTH // lanes.n)
     most, added = lanes.load(drawn.last, place), lanes.load(drawn.step, place)
 
@@ -359,15 +360,15 @@ _count, _count_of_half = on_lanes(WIDTH)(_count_on), on_lanes(HALF)(_count_on)
 
 
 @inline_kernel
-def _count_left(node, codes, words, left_code, missing_left):
+def _count_left(searched, codes, words, left_code, missing_left):
     """Return how many rows go left, and write their class counts to `left`.
 
     Missing values have the highest code. If they go left, 1 is added to all codes, which makes
     theirs 0. With few classes, one pass for each takes less time than one for all: it writes no
     memory, so that it is vectorized. With few rows, vectors do not pay.
     """
-    left, n_classes, n = node.prefix.left, node.counts.shape[0], words.shape[0]
-    layout = node.layout
+    left, n_classes, n = searched.prefix.left, searched.counts.shape[0], words.shape[0]
+    layout = searched.layout
     class_mask, low_mask, shift = layout.class_mask, layout.low_mask, layout.class_bits
     step = np.uint32(missing_left)
     last = np.uint32(left_code + step)
@@ -409,26 +410,26 @@ def _count_left(node, codes, words, left_code, missing_left):
 
 
 @inline_kernel
-def _score_if_legal(way, pending, node, feature, n_left):
+def _score_if_legal(way, node, searched, feature, n_left):
     """Score of the cut whose class counts are in `left`; -inf if limits forbid it.
 
     `n_left` is how many rows go left, or _AS_WEIGHT if weights tell whether these are enough.
     """
-    criterion, running, _, counts, weight = node
-    left_weight = total_weight(running.left, way.layout)
-    right_weight, n_right = weight - left_weight, pending.end - pending.start - n_left
+    criterion, prefix, _, counts, weight = searched
+    left_weight = total_weight(prefix.left, way.layout)
+    right_weight, n_right = weight - left_weight, node.end - node.start - n_left
     if n_left == _AS_WEIGHT:
         n_left, n_right = left_weight, right_weight
     if min(n_left, n_right) < way.limits.min_samples_leaf:
         return -np.inf
     if min(left_weight, right_weight) < way.limits.min_weight_leaf:
         return -np.inf
-    monotony = monotony_of(way, pending, feature)
+    monotony = monotony_of(way, node, feature)
     if monotony.direction != 0:
-        running.weight[0], running.second[0] = left_weight, running.left[1]
-        if not keeps_direction(monotony, running, 0, counts, weight):
+        prefix.weight[0], prefix.second[0] = left_weight, prefix.left[1]
+        if not keeps_direction(monotony, prefix, 0, counts, weight):
             return -np.inf
-    left, right = child_impurities(criterion, running.left, counts, left_weight, weight)
+    left, right = child_impurities(criterion, prefix.left, counts, left_weight, weight)
     return -np.float64(right_weight) * right - np.float64(left_weight) * left
 
 

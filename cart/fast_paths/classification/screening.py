@@ -44,13 +44,14 @@ _BITS_MAX = 12  # log2 of the most buckets
 
 @inline_kernel
 def is_worth_screening(criterion, n, n_classes):
+    """Whether a node of n rows has enough of them for screening to pay."""
     if n_classes == 2:
         return n >= _ROWS_MIN
     return n >= _ROWS_MIN_MORE and bounds_more_classes(criterion)
 
 
 @inline_kernel
-def screen(node, keys, n, span, score, table, column, kept):
+def screen(searched, keys, n, span, score, table, column, kept):
     """Write the keys that may lie beside the best cut to `kept`, in any order.
 
     `span` has the lowest and the highest code. A cut must score more than `score`. On return, the
@@ -62,7 +63,7 @@ def screen(node, keys, n, span, score, table, column, kept):
     shift : uint32
         Right shift that turns a key, less the key of the lowest code, into its bucket.
     """
-    criterion, running, layout, counts, weight = node
+    criterion, prefix, layout, counts, weight = searched
     lowest, highest = span
     n_classes = counts.shape[0]
     n_rows = _ROWS_PER_BUCKET if n_classes == 2 else max(_ROWS_PER_BUCKET, 2 * n_classes)
@@ -71,29 +72,29 @@ def screen(node, keys, n, span, score, table, column, kept):
     base = lowest << layout.low_bits
     n_buckets = np.int64(((highest << layout.low_bits) - base) >> shift) + 1
     for i in range(3 * n_buckets + 1):  # distinct codes, as `approximate_gains` expects of cuts
-        running.levels[i] = np.uint32(i) << layout.low_bits
+        prefix.levels[i] = np.uint32(i) << layout.low_bits
     if n_classes == 2:  # as a constant: the loop over the keys asks nothing
-        count_keys(running, keys[:n], lowest, shift, n_buckets, np.int64(2), layout)
-        _bound_two(criterion, running, n_buckets, counts, weight, layout)
+        count_keys(prefix, keys[:n], lowest, shift, n_buckets, np.int64(2), layout)
+        _bound_two(criterion, prefix, n_buckets, counts, weight, layout)
     else:
-        count_keys(running, keys[:n], lowest, shift, n_buckets, n_classes, layout)
-        _bound_more(criterion, running, n_buckets, counts, weight, layout)
+        count_keys(prefix, keys[:n], lowest, shift, n_buckets, n_classes, layout)
+        _bound_more(criterion, prefix, n_buckets, counts, weight, layout)
     spare = 2 * n_buckets
-    gains = running.gain_bits[:n_buckets]  # of the borders behind the buckets
-    bounds = running.gain_bits[n_buckets:spare]  # of the gains inside buckets
-    is_kept = running.gain_bits[spare + 1 : spare + 1 + n_buckets]
+    gains = prefix.gain_bits[:n_buckets]  # of the borders behind the buckets
+    bounds = prefix.gain_bits[n_buckets:spare]  # of the gains inside buckets
+    is_kept = prefix.gain_bits[spare + 1 : spare + 1 + n_buckets]
     border = np.int64(0)
     top = np.int32(0)
     for b in range(n_buckets):
         if gains[b] > gains[border]:
             border = b
         top = max(top, max(gains[b], bounds[b]))
-    highest_gain = _gain_of(running, spare, top)
+    highest_gain = _gain_of(prefix, spare, top)
     if gain_to_beat(criterion, highest_gain, score, counts, weight) == np.inf:
         return 0, shift
-    best = np.float64(running.gain[border])
-    running.gain[spare] = gain_to_beat(criterion, best, -np.inf, counts, weight)
-    _mark(gains, bounds, running.gain_bits[spare], is_kept)
+    best = np.float64(prefix.gain[border])
+    prefix.gain[spare] = gain_to_beat(criterion, best, -np.inf, counts, weight)
+    _mark(gains, bounds, prefix.gain_bits[spare], is_kept)
     n_kept = 0
     for i in range(n):
         kept[n_kept] = keys[i]
@@ -110,47 +111,45 @@ def screen(node, keys, n, span, score, table, column, kept):
 
 
 @inline_kernel
-def _bound_two(criterion, running, n_buckets, counts, weight, layout):
+def _bound_two(criterion, prefix, n_buckets, counts, weight, layout):
     """Write the gains of the borders behind the buckets, then bounds of the gains inside buckets.
 
     The weighted impurity decrease is convex in the counts left of the cut, as impurity is concave.
     Inside a bucket these counts lie in a box, so the decrease is highest at a corner: at a border,
     or where one class of the bucket is left of the cut and the other right of it.
     """
-    buckets = running.histogram
+    buckets = prefix.histogram
     left = np.int64(0)
     for b in range(n_buckets):
         second = buckets[b] & 0xFFFFFFFF
         first = (buckets[b] >> 32) - second
-        _list(running, b, left + buckets[b], weight, counts)
-        _list(running, n_buckets + b, left + (first << 32), weight, counts)
-        _list(running, 2 * n_buckets + b, left + (second << 32 | second), weight, counts)
+        _write_left(prefix, b, left + buckets[b], weight, counts)
+        _write_left(prefix, n_buckets + b, left + (first << 32), weight, counts)
+        _write_left(prefix, 2 * n_buckets + b, left + (second << 32 | second), weight, counts)
         buckets[b], left = left, left + buckets[b]
     n_cuts = 3 * n_buckets
-    approximate_gains(
-        criterion, running, running.levels, 0, n_cuts, counts, weight, layout.low_mask
-    )
-    running.gain[n_buckets - 1] = 0.0  # no cut lies behind the last bucket
-    corners = running.gain_bits[n_buckets:n_cuts]
+    approximate_gains(criterion, prefix, prefix.levels, 0, n_cuts, counts, weight, layout.low_mask)
+    prefix.gain[n_buckets - 1] = 0.0  # no cut lies behind the last bucket
+    corners = prefix.gain_bits[n_buckets:n_cuts]
     for b in range(n_buckets):
         corners[b] = max(corners[b], corners[n_buckets + b])
 
 
 @inline_kernel
-def _list(running, i, left, weight, counts):
+def _write_left(prefix, i, left, weight, counts):
     """Write what lies left of cut i. If that is nothing or all, the gain is 0; half of all is
     written instead, whose gain can be calculated and is not lower."""
     w = left >> 32
     is_empty = w == 0 or w == weight
-    running.weight[i] = weight >> 1 if is_empty else w
-    running.second[i] = counts[1] >> 1 if is_empty else left & 0xFFFFFFFF
+    prefix.weight[i] = weight >> 1 if is_empty else w
+    prefix.second[i] = counts[1] >> 1 if is_empty else left & 0xFFFFFFFF
 
 
 # ------------------------------------------------------------------------------ more classes
 
 
 @inline_kernel
-def _bound_more(criterion, running, n_buckets, counts, weight, layout):
+def _bound_more(criterion, prefix, n_buckets, counts, weight, layout):
     """Write the gains of the borders behind the buckets, then bounds of those inside, for Gini.
 
     With counts L of weight w on the left and T of weight W in the node, the gain is
@@ -167,17 +166,17 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
     squares = 0.0
     for c in range(n_classes):
         squares += np.float64(counts[c]) * np.float64(counts[c])
-        running.left[c] = 0
+        prefix.left[c] = 0
     node = squares / W
     before = np.int64(0)
     length_before = 0.0
     for b in range(n_buckets):
-        here, squares_here, squares_left, squares_right = _pass_bucket(running, b, counts)
+        here, squares_here, squares_left, squares_right = _pass_bucket(prefix, b, counts)
         after = before + here // n_outputs
         is_last = after == weight
-        running.weight[b] = weight >> 1 if is_last else after
-        running.power_left[b] = 0.0 if is_last else np.float64(squares_left)
-        running.power_right[b] = 0.0 if is_last else np.float64(squares_right)
+        prefix.weight[b] = weight >> 1 if is_last else after
+        prefix.power_left[b] = 0.0 if is_last else np.float64(squares_left)
+        prefix.power_right[b] = 0.0 if is_last else np.float64(squares_right)
         w = np.float64(after)
         if is_last:
             length = 0.0
@@ -195,23 +194,23 @@ def _bound_more(criterion, running, n_buckets, counts, weight, layout):
             farthest = max(length_before, length) + stray
             bound = farthest * farthest * W / product
         # At most, both sides are pure.
-        running.gain[n_buckets + b] = np.float32(min(node + bound, W * np.float64(n_outputs)))
+        prefix.gain[n_buckets + b] = np.float32(min(node + bound, W * np.float64(n_outputs)))
         before = after
         length_before = length
     approximate_gains(
-        criterion, running, running.levels, 0, n_buckets, counts, weight, layout.low_mask
+        criterion, prefix, prefix.levels, 0, n_buckets, counts, weight, layout.low_mask
     )
 
 
 @inline_kernel
-def _pass_bucket(running, b, counts):
+def _pass_bucket(prefix, b, counts):
     """Add the counts of bucket b to `left`; the histogram keeps the counts left of the bucket.
 
     Returns the sum of its counts, and three sums of squared counts: in the bucket, left of the
     border behind it, and right of that border.
     """
-    buckets = running.histogram
-    left = running.left
+    buckets = prefix.histogram
+    left = prefix.left
     n_classes = counts.shape[0]
     squares_left = np.int64(0)
     squares_right = np.int64(0)
@@ -256,17 +255,17 @@ def _mark(gains, bounds, least, is_kept):
 
 
 @inline_kernel
-def _gain_of(running, spare, bits):
+def _gain_of(prefix, spare, bits):
     """The gain that has these bits, as float64."""
-    running.gain_bits[spare] = bits
-    return np.float64(running.gain[spare])
+    prefix.gain_bits[spare] = bits
+    return np.float64(prefix.gain[spare])
 
 
 @inline_kernel
-def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
+def add_up_kept(criterion, prefix, keys, n, lowest, shift, counts, layout):
     """Write the prefix counts of the ordered keys that were kept, including all dropped keys."""
-    running.origin[0], running.origin[1] = KEPT, np.int64(lowest) << np.int64(layout.low_bits)
-    running.origin[2] = np.int64(shift)
+    prefix.origin[0], prefix.origin[1] = KEPT, np.int64(lowest) << np.int64(layout.low_bits)
+    prefix.origin[2] = np.int64(shift)
     base = lowest << layout.low_bits
     bucket = np.int64(-1)
     if counts.shape[0] == 2:
@@ -275,11 +274,11 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
             own = np.int64((keys[i] - base) >> shift)
             if own != bucket:
                 bucket = own
-                left = running.histogram[bucket]
+                left = prefix.histogram[bucket]
             w = weight_of(keys[i], layout)
             left += w << 32 | w * class_of(keys[i], layout)
-            running.weight[i] = left >> 32
-            running.second[i] = left & 0xFFFFFFFF
+            prefix.weight[i] = left >> 32
+            prefix.second[i] = left & 0xFFFFFFFF
         return
     weight = np.int64(0)
     power_left = np.int64(0)
@@ -288,25 +287,27 @@ def add_up_kept(criterion, running, keys, n, lowest, shift, counts, layout):
         own = np.int64((keys[i] - base) >> shift)
         if own != bucket:
             bucket = own
-            weight, power_left, power_right = _before(criterion, running, bucket, counts, layout)
-        w, more, less = move_key(criterion, running.left, counts, keys[i], layout)
+            weight, power_left, power_right = _sums_before(
+                criterion, prefix, bucket, counts, layout
+            )
+        w, more, less = move_key(criterion, prefix.left, counts, keys[i], layout)
         power_left += more
         power_right += less
         weight += w
-        running.weight[i] = weight
-        running.power_left[i] = power_left
-        running.power_right[i] = power_right
+        prefix.weight[i] = weight
+        prefix.power_left[i] = power_left
+        prefix.power_right[i] = power_right
 
 
 @inline_kernel
-def _before(criterion, running, bucket, counts, layout):
-    """Weight and sums of powers for the border before a bucket; writes the counts to `left`."""
+def _sums_before(criterion, prefix, bucket, counts, layout):
+    """Weight and sums of powers left of a bucket; writes the class counts there to `left`."""
     n_classes = counts.shape[0]
     weight = np.int64(0)
-    power_left, power_right = begin_left(criterion, running.left, counts)
+    power_left, power_right = begin_left(criterion, prefix.left, counts)
     for c in range(n_classes):
-        count = running.histogram[bucket * n_classes + c]
-        more, less = move_left(criterion, running.left, counts, c, count)
+        count = prefix.histogram[bucket * n_classes + c]
+        more, less = move_left(criterion, prefix.left, counts, c, count)
         power_left += more
         power_right += less
         weight += count

@@ -131,10 +131,10 @@ class GiniOfSeveralCuts(NamedTuple):
     def scores_at_once(self, n):
         return False
 
-    def score_cut(self, running, entries, i, counts, weight, layout):
-        count_left(running, entries, i, counts, layout)
-        left_weight = np.int64(running.weight[i])
-        left, right = child_impurities(self, running.left, counts, left_weight, weight)
+    def score_cut(self, prefix, entries, i, counts, weight, layout):
+        count_left(prefix, entries, i, counts, layout)
+        left_weight = np.int64(prefix.weight[i])
+        left, right = child_impurities(self, prefix.left, counts, left_weight, weight)
         left_weight = np.float64(left_weight)
         return -(np.float64(weight) - left_weight) * right - left_weight * left
 

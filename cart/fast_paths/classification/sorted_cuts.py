@@ -32,7 +32,7 @@ from cart.growth.sorted_rows import SortedRows, begin_tree, divide_rows, keep_si
 from cart.growth.surrogates import Found, keep_found
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.primitives.sort_keys import code_of, record_of
-from cart.splitting.agreement import CandidateDraw, Ranking, Sent, rank
+from cart.splitting.agreement import CandidateDraw, Ranking, Sent, rank_surrogates
 from cart.splitting.criteria import Gini
 from cart.table.table import same_value
 
@@ -150,9 +150,9 @@ def _gain_to_beat(score, searched):
 @inline_kernel
 def _score(searched, w, s):
     """Score of a cut with these weights on its left, as scikit-learn calculates it."""
-    criterion, running, layout, counts, weight = searched
-    running.weight[0], running.second[0] = w, s
-    return score_cut(criterion, running, running.levels, np.int64(0), counts, weight, layout)
+    criterion, prefix, layout, counts, weight = searched
+    prefix.weight[0], prefix.second[0] = w, s
+    return score_cut(criterion, prefix, prefix.levels, np.int64(0), counts, weight, layout)
 
 
 @kernel
@@ -172,7 +172,7 @@ def _find_surrogates(cuts, this, node, middle, feature):
     sent = Sent(left, right, np.int64(end - start))
     found.runs[this, 0], found.runs[this, 1] = start, end
     found.default_left[this] = left >= right
-    rank(ranking, rows.keys, start, end, cuts.vote, cuts.draw, feature, sent)
+    rank_surrogates(ranking, rows.keys, start, end, cuts.vote, cuts.draw, feature, sent)
     for s in range(ranking.n[0]):
         ranking.n_sent[s] = 0
     cuts.n_found[0] = keep_found(ranking, found, cuts.n_found[0], this)

@@ -35,8 +35,9 @@ from cart.table.sparse_table import SparseTable, first_entry, list_node
 from cart.table.table import Table, same_value
 
 _CELLS_MAX = 1 << 26  # of a dense table that is grown on like a sparse one, in each thread
-# It is where at most this share of the cells hold another value than the most frequent one of their
-# column; the second where nodes look at less than half of the features.
+# A dense table is grown on so if at most this share of its cells hold another value than the most
+# frequent one of their column; the second share is for nodes that look at fewer than half of the
+# features.
 _OTHERS_MAX = 1 / 8, 1 / 18
 
 
@@ -70,9 +71,9 @@ class SparseCuts(NamedTuple):
 
     def search_feature(self, way, node, searched, feature, best):
         table, scratch, keys = way.table, way.scratch, way.scratch.keys
-        running, layout, weight = searched.prefix, searched.layout, searched.weight
+        prefix, layout, weight = searched.prefix, searched.layout, searched.weight
         n, column = node.end - node.start, table.columns[feature]
-        n_listed, in_order = _meet(self, way, node, column)
+        n_listed, in_order = _gather_entries(self, way, node, column)
         zero = table.zero[column]
         lowest = highest = zero if n_listed < n else code_of_key(keys[0], layout)
         for j in range(n_listed):
@@ -91,15 +92,15 @@ class SparseCuts(NamedTuple):
         first, last = cuts_around_zeros(place_of_zeros, n, n_listed, way.limits.min_samples_leaf)
         least = way.limits.min_weight_leaf
         if least > 0.0:
-            first, last = with_enough_weight(running, first, last, weight, least)
+            first, last = with_enough_weight(prefix, first, last, weight, least)
         score, i = choose_cut(
-            searched, running.levels, first, last, best.score, table, column,
+            searched, prefix.levels, first, last, best.score, table, column,
             monotony_of(way, node, feature),
         )  # fmt: skip
         if i < 0:
             return False, best
-        left = np.int64(code_of_key(running.levels[i], layout))
-        right = np.int64(code_of_key(running.levels[i + 1], layout))
+        left = np.int64(code_of_key(prefix.levels[i], layout))
+        right = np.int64(code_of_key(prefix.levels[i + 1], layout))
         return False, cut_between(table, feature, left, right, score, NONE_MISSING)
 
     def divide_words(self, way, node, cut, left_counts):
@@ -146,7 +147,7 @@ def _order_by_code(entry_start, rows, codes, ordered_rows, ordered_codes, first)
 
 
 @inline_kernel
-def _meet(cuts, way, node, column):
+def _gather_entries(cuts, way, node, column):
     """Write the keys of a column's entries in the node; return how many there are, and whether they
     are in order."""
     table, layout, keys, words = way.table, way.layout, way.scratch.keys, way.tiers[0].words
@@ -168,16 +169,16 @@ def _meet(cuts, way, node, column):
 
 
 @inline_kernel
-def _add_up(node, keys, n_listed, n, zero):
+def _add_up(searched, keys, n_listed, n, zero):
     """Write the prefix counts of the ordered keys, with the zeros as one entry among them, and the
     entries to `levels`; return the place of the zeros, the one after the last if there are none."""
-    criterion, running, layout, counts, _ = node
+    criterion, prefix, layout, counts, _ = searched
     n_classes = counts.shape[0]
-    zeros = running.histogram[:n_classes]
+    zeros = prefix.histogram[:n_classes]
     count_words(layout, keys[:n_listed], zeros)
     for c in range(n_classes):
         zeros[c] = counts[c] - zeros[c]
-    power_left, power_right = begin_left(criterion, running.left, counts)
+    power_left, power_right = begin_left(criterion, prefix.left, counts)
     left_weight, second, entry, j = np.int64(0), np.int64(0), 0, 0
     is_due, place_of_zeros = n_listed < n, n_listed
     while j < n_listed or is_due:
@@ -185,7 +186,7 @@ def _add_up(node, keys, n_listed, n, zero):
             is_due, place_of_zeros = False, j
             key = zero << layout.low_bits
             for c in range(n_classes):
-                more, less = move_left(criterion, running.left, counts, c, zeros[c])
+                more, less = move_left(criterion, prefix.left, counts, c, zeros[c])
                 power_left, power_right = power_left + more, power_right + less
             left_weight += total_weight(zeros, layout)
             second += zeros[1]
@@ -193,16 +194,16 @@ def _add_up(node, keys, n_listed, n, zero):
             key, w = keys[j], weight_of(keys[j], layout)
             j += 1
             if n_classes > 2:
-                w, more, less = move_key(criterion, running.left, counts, key, layout)
+                w, more, less = move_key(criterion, prefix.left, counts, key, layout)
                 power_left, power_right = power_left + more, power_right + less
             left_weight += w
             second += w * class_of(key, layout)
-        running.levels[entry], running.weight[entry] = key, left_weight
-        running.second[entry] = second
+        prefix.levels[entry], prefix.weight[entry] = key, left_weight
+        prefix.second[entry] = second
         if n_classes > 2:
-            running.power_left[entry], running.power_right[entry] = power_left, power_right
+            prefix.power_left[entry], prefix.power_right[entry] = power_left, power_right
         entry += 1
-    running.origin[0], running.origin[1] = ZEROS, place_of_zeros
+    prefix.origin[0], prefix.origin[1] = ZEROS, place_of_zeros
     return place_of_zeros
 
 
@@ -265,9 +266,9 @@ class SparseClassCountsPath(ClassCountsPath):
 
 
 class MostlyEqualCountsPath(SparseClassCountsPath):
-    """Grows the same trees on dense tables, of whose columns most rows have the same value.
+    """Grows classification trees on dense tables in whose columns most rows have the same value.
 
-    This takes the place of 0. It is looked for in a few rows only.
+    That value takes the place of 0. It is looked for in a few rows only.
     """
 
     table_kind = Table

@@ -184,6 +184,7 @@ def _finding(score_of, keeps_rest, is_settled, n_outputs):
     def find(on, lanes, rows, i, end):
         """Move rows to the left, from the i-th on, and keep the cuts that score best.
 
+        `on` has the operations of vectors (see `cart.jit.simd.PlainLanes`), `lanes` their contents.
         Stops at the first row where codes may be ties, sums have to come from the right, or scores
         have to be settled. That row is moved and scored, too, but its cuts are not kept. Returns
         its number, or `end`.

@@ -135,6 +135,7 @@ def _take_up(self, sums):
 
 @kernel
 def _bound_of(self, rows):
+    """The _Bound of the cuts of a node, whose class weights are in `node`."""
     whole, squares = rows.weight, 0.0
     for c in range(self.node.shape[0]):
         squares += self.factor[c] * self.node[c] * self.node[c]
@@ -224,7 +225,7 @@ def _sum_left(self, samples, targets, n_left, node, weight):
 
 @kernel
 def _sum_side(self, samples, targets, is_right, node, weight):
-    """Do what `_sum_left` does, from all samples on one side of the cut."""
+    """As `_sum_left`, given all samples on one side of the cut: the left or the right."""
     n, left = samples.shape[0], self.left
     first, step = (n - 1, -1) if is_right else (0, 1)
     sign, left_weight = np.float64(step), weight if is_right else 0.0

@@ -37,7 +37,7 @@ _UNIT = 2.0**-53
 _N_BITS = 32
 
 
-class Ordered(NamedTuple):
+class RowsByTarget(NamedTuple):
     """The rows of the current node in the order of their targets, numbered from 1 on."""
 
     rank: np.ndarray  # (n_rows,) int64: the number of a row of the table
@@ -83,7 +83,7 @@ class AbsoluteErrorCuts(NamedTuple):
     y_max: float
     level: np.ndarray  # (n_rows,) uint32: position of a row's target among the distinct targets
     n_bits: int  # of the levels
-    ordered: Ordered
+    ordered: RowsByTarget
     left: Chain
     right: Chain
     left_weight: np.ndarray  # (n_rows,) float64
@@ -105,7 +105,7 @@ class AbsoluteErrorCuts(NamedTuple):
         n_bits = max(1, int(len(levels) - 1).bit_length())
         return cls(
             bool(are_whole(y)), y_max, level.reshape(-1).astype(np.uint32), n_bits,
-            Ordered.create(n), Chain.create(n), Chain.create(n), np.empty(n),
+            RowsByTarget.create(n), Chain.create(n), Chain.create(n), np.empty(n),
             np.empty(n, np.int64), *np.empty((2, n)), np.empty((2, n + 1)),
             np.empty((2, n), np.uint64), np.empty(N_COUNTS, np.int32), np.zeros(_N_BITS),
             np.zeros(2), np.zeros(2, np.int64),
@@ -277,6 +277,7 @@ def _find_errors(self, n):
 
 @inline_kernel
 def _error_of(ordered, side):
+    """The absolute error of a side, see the module."""
     rest = side.weight - 2.0 * side.below
     return side.total - 2.0 * side.sum_below - ordered.y[side.median] * rest
 

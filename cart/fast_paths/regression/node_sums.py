@@ -148,7 +148,7 @@ def _find_exchanged(n, middle, swap):
 
 @inline_kernel
 def exchange_few(sides, samples):
-    """Do what `exchange` does, for at most FEW samples; return how many go left.
+    """As `exchange`, for at most FEW samples; return how many go left.
 
     Steps have no branch, since it is unpredictable which way a sample goes. A sample that goes
     right takes the last free place, and the sample that was there is next; a sample that goes left
@@ -173,7 +173,7 @@ def exchange_few(sides, samples):
 
 
 @inline_kernel
-def divide_in_order(samples, start, end, is_left, spare):
+def divide_stably(samples, start, end, is_left, spare):
     """Divide samples[start:end], keeping the order on each side."""
     mine = samples[start:end]
     partition(_Marked(is_left), mine, end - start, mine, spare)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import also_left
-from cart.fast_paths.regression.node_sums import divide_in_order
+from cart.fast_paths.regression.node_sums import divide_stably
 from cart.fast_paths.regression.small_nodes.node import (
     MISSING_RANK,
     SMALL_NODE_MAX,
@@ -67,7 +67,7 @@ def presorting_pays(table, plan, share):
     table : Table or CategoricalTable
     plan : cart.growth.plan.Plan
     share : float
-        The share of the features from which on it usually is.
+        Presorting is usually faster if nodes look at this share of the features or more.
     """
     looked_at, (n_columns, n_rows) = plan.limits.max_features, table.codes.shape
     is_plain, n_features = type(table) is Table, len(table.columns)
@@ -176,7 +176,7 @@ class PresortedRows(NamedTuple):
             is_left[row_at(entries, i)] = goes_left
             n_left += goes_left
         if self.rows.shape[0] > 0 and node.n >= _LISTED_MIN:
-            divide_in_order(self.rows, node.start, node.end, is_left, self.spare_rows)
+            divide_stably(self.rows, node.start, node.end, is_left, self.spare_rows)
         return n_left
 
     def divide_rows(self, table, features, node, cut, n_left, is_left):

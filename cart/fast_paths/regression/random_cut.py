@@ -1,4 +1,4 @@
-"""Extra trees by sums of weights and targets: one cut a feature, at a threshold drawn at random.
+"""Extra trees by sums of weights and targets: one cut per feature, at a random threshold.
 
 Sums are taken over the samples in scikit-learn's order. Each feature that is looked at changes this
 order: scikit-learn divides the samples at the drawn threshold, by exchanging them from both ends,
@@ -107,7 +107,7 @@ def divide_at(division, way, node, samples, found):
     one."""
 
 
-class Exchanged(NamedTuple):
+class InPlace(NamedTuple):
     """Divides samples in place, by scikit-learn's exchange from both ends."""
 
     name: int = 0  # numba wants a field
@@ -129,7 +129,7 @@ class Exchanged(NamedTuple):
             exchange(sides, samples, way.growth.swap)
 
 
-class Beside(NamedTuple):
+class InCopy(NamedTuple):
     """Tries cuts on a copy of the samples, which stay in the order of the table."""
 
     room: np.ndarray  # (2, n_rows) uint32: the divided copy; scratch for those that go right
@@ -161,7 +161,7 @@ class DrawnMeanWay(NamedTuple):
     gathered: np.ndarray  # (n_rows,) uint32: codes of the current feature
     cuts: DrawnCuts  # of a node of few rows
     scores: np.ndarray  # (8,) float64: by the set of rows, of three, that go left (bits)
-    division: NamedTuple  # Exchanged or Beside
+    division: NamedTuple  # InPlace or InCopy
     stack: NodeStack
     limits: Limits
 
@@ -244,10 +244,10 @@ def _try_drawn(way, node, samples, best):
 
 @inline_kernel
 def _try_three(way, node, samples):
-    """Do the same for two or three rows, without constraints.
+    """Try the cuts that have been drawn, for two or three rows without constraints.
 
-    The order of these does not matter: one row is alone on its side, and a sum of two is the same
-    in either order. So the score depends only on which rows go left.
+    The order of so few rows does not matter: one row is alone on its side, and a sum of two is the
+    same in either order. So the score depends only on which rows go left.
     """
     rows, cuts, columns, scores = way.tiers[node.tier], way.cuts, way.table.columns, way.scores
     n = samples.shape[0]
@@ -358,7 +358,7 @@ class RandomMeanPath(MeanPath):
         return rows, self._candidates
 
     def _create_division(self):
-        return Exchanged()
+        return InPlace()
 
 
 class RandomCategoryMeanPath(RandomMeanPath):
@@ -369,4 +369,4 @@ class RandomCategoryMeanPath(RandomMeanPath):
     most_outputs = 1
 
     def _create_division(self):
-        return Beside(np.empty((2, len(self._y)), np.uint32))
+        return InCopy(np.empty((2, len(self._y)), np.uint32))

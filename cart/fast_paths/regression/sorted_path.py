@@ -42,7 +42,7 @@ from cart.fast_paths.regression.large_nodes.sharing import (
     helper_of,
     screen_features,
 )
-from cart.fast_paths.regression.node_sums import divide_in_order, swap_across
+from cart.fast_paths.regression.node_sums import divide_stably, swap_across
 from cart.fast_paths.regression.ordered_search import search_in_order
 from cart.fast_paths.regression.presorted_rows import PresortedRows, presorting_pays
 from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
@@ -132,13 +132,13 @@ def _search(scratch, growth, table, node, limits):
             feature, column = draw.features[j], table.columns[draw.features[j]]
             expect_feature(rows, table, table.columns[likely_next(draw, drawing, j, 0)], node)
             at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
-            ways = np.int64(lowest <= highest)
+            n_searches = np.int64(lowest <= highest)  # 0: the guard of categories bars the feature
             if lowest < highest:
                 if highest == MISSING:
                     turned = room_for(rows, column, n_drawn, node)
                     last = _list_last(rows, table, last_column, last, node)
                     n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
-                    ways = 2 if n_known > 1 else 1
+                    n_searches = 2 if n_known > 1 else 1
                 if keeps_order(table):
                     last, last_column = turned if highest == MISSING else at, column
             if lowest <= highest and same_value(table, column, lowest, highest):
@@ -146,15 +146,15 @@ def _search(scratch, growth, table, node, limits):
                 if scratch.has_missing:  # the next feature may overwrite its entries
                     last = _list_last(rows, table, last_column, last, node)
                     last = _take_order(scratch, node, last)
-            elif ways == 0:
+            elif n_searches == 0:
                 drawing = mark_barred(draw, drawing, j)
             else:
                 drawing = mark_searched(draw, drawing, j)
-                for way in range(ways):
+                for number in range(n_searches):
                     missing = MISSING_RIGHT if highest == MISSING else NONE_MISSING
                     direction, unlisted = limits.monotonic[feature], unlisted_code(rows, column, n)
                     _note_drawn(drawn, n_drawn, feature, column, at, missing, direction, unlisted)
-                    if way == 1:
+                    if number == 1:
                         drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
                     n_drawn += 1
             j, drawing = next_feature(draw, drawing, limits.max_features)
@@ -190,7 +190,7 @@ def _note_drawn(drawn, k, feature, column, first, missing, direction, unlisted):
 
 @inline_kernel
 def _list_last(rows, table, column, last, node):
-    """Do what `list_all` does, unless `last` is -1."""
+    """List all rows along the last feature that varies, unless `last` is -1; see `list_all`."""
     return list_all(rows, table, column, last, node) if last >= 0 else last
 
 
@@ -274,7 +274,7 @@ def _divide_samples(scratch, swap, table, node, cut, last):
     if keeps_order(table):
         swap_across(samples, node.start, node.end, is_left, swap)
     else:
-        divide_in_order(samples, node.start, node.end, is_left, scratch.order)
+        divide_stably(samples, node.start, node.end, is_left, scratch.order)
     return n_left
 
 

@@ -25,7 +25,7 @@ from cart.jit.decorators import dispatch, inline_kernel, kernel
 from cart.primitives.gather import expect, take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
-from cart.table.frequent_codes import codes_of_most
+from cart.table.frequent_codes import find_unlisted_codes
 from cart.table.ranking import MISSING
 from cart.table.table import keeps_order
 
@@ -76,8 +76,8 @@ def unlisted_code(rows, column, n):
 
 @dispatch
 def list_all(rows, table, column, first, node):
-    """Where the entries of all the node's rows along a column begin, given where those that are
-    listed do. They stay until the node is divided."""
+    """List all of the node's rows along a column; return where their entries begin, given where
+    those of the listed rows do. They stay until the node is divided."""
 
 
 @dispatch
@@ -99,7 +99,7 @@ def divide_rows(rows, table, features, node, cut, n_left, is_left):
 
 @dispatch
 def divide_feature(rows, column, start, n, depth, n_left, is_left):
-    """Do what `divide_rows` does, along one feature."""
+    """Divide the node's rows along one feature, as marked by `mark_left`."""
 
 
 @dispatch
@@ -114,7 +114,7 @@ def is_presorted(rows):
 
 @dispatch
 def has_all_entries(rows):
-    """Are they also available in nodes below, so that `divide_feature` may be called?"""
+    """Are entries along all features divided with the nodes, by `divide_feature`?"""
 
 
 @dispatch
@@ -187,7 +187,7 @@ class RowsSortedOnDemand(NamedTuple):
         n = table.codes.shape[1]
         unlisted = np.full(len(table.codes), MISSING, np.uint32)
         if not lists_all:
-            unlisted = codes_of_most(table, _OTHERS_MAX)
+            unlisted = find_unlisted_codes(table, _OTHERS_MAX)
         return cls(
             *(np.empty(n, np.uint32) for _ in range(3)),
             np.empty(N_PLACES * (n + PADDING), np.uint64), n + PADDING, np.empty(n, np.uint64),

@@ -216,7 +216,7 @@ def place_children(growth, node, children, n_constant, n_nodes, limits):
 
 
 class MeanWay:
-    """What the ways of these paths have in common; see the protocol of `cart.growth.loop`."""
+    """Methods that the ways of all paths on sums share; see the protocol of `cart.growth.loop`."""
 
     def load(self, node):
         return with_weight(node, self.growth.sums[node.row, WEIGHT], node.impurity)

@@ -85,21 +85,21 @@ def test_words_keep_rows_weights_and_classes(n_classes, missing):
 
 
 @entry_kernel
-def count_in_both_ways(running, keys, span, counts, layout, cells, samples, kept):
+def count_in_both_ways(prefix, keys, span, counts, layout, cells, samples, kept):
     """Count classes and samples of keys one by one, and code by code."""
     lowest, highest = span
     for way in range(2):
         if way == 0:
             n, n_codes = keys.shape[0], np.int64(highest - lowest) + 1
             shift, n_classes = layout.low_bits, counts.shape[0]
-            count_keys(running, keys, lowest, shift, n_codes, n_classes, layout)
-            count_samples(running, keys, n, lowest, highest, layout)
+            count_keys(prefix, keys, lowest, shift, n_codes, n_classes, layout)
+            count_samples(prefix, keys, n, lowest, highest, layout)
         else:
-            count_few_codes(running, keys, lowest, highest, counts, layout, kept)
+            count_few_codes(prefix, keys, lowest, highest, counts, layout, kept)
         for code in range(samples.shape[1]):
-            samples[way, code] = running.samples[code]
+            samples[way, code] = prefix.samples[code]
         for cell in range(cells.shape[1]):
-            cells[way, cell] = running.histogram[cell]
+            cells[way, cell] = prefix.histogram[cell]
 
 
 @examples(50)
@@ -127,26 +127,26 @@ def test_codes_are_counted(seed, n, n_classes, n_codes):
         expected = (expected.sum(axis=1) << 32) + expected[:, 1]
     cells, samples = np.zeros((2, expected.size), np.int64), np.zeros((2, codes.max() + 1))
     span = keys.min() >> layout.low_bits, keys.max() >> layout.low_bits
-    running, kept = PrefixCounts.create(600, n_classes), np.empty(n, np.uint32)
-    count_in_both_ways(running, keys, span, counts, layout, cells, samples, kept)
+    prefix, kept = PrefixCounts.create(600, n_classes), np.empty(n, np.uint32)
+    count_in_both_ways(prefix, keys, span, counts, layout, cells, samples, kept)
     np.testing.assert_array_equal(cells, [expected.ravel()] * 2)
     np.testing.assert_array_equal(samples, [np.bincount(codes)] * 2)
 
 
 @entry_kernel
 def choose_class_cut(
-    criterion, running, keys, n, first, counts, weight, table, layout, lowest, highest, is_counted
+    criterion, prefix, keys, n, first, counts, weight, table, layout, lowest, highest, is_counted
 ):  # fmt: skip
     entries, last = keys, n - 1 - first
     if is_counted:
         n_codes, shift = np.int64(highest - lowest) + 1, layout.low_bits
-        count_keys(running, keys[:n], lowest, shift, n_codes, counts.shape[0], layout)
-        count_samples(running, keys, n, lowest, highest, layout)
-        n = add_up_counts(criterion, running, lowest, highest, counts, layout)
-        entries, (first, last) = running.levels, with_enough_samples(running, n, first + 1, layout)
+        count_keys(prefix, keys[:n], lowest, shift, n_codes, counts.shape[0], layout)
+        count_samples(prefix, keys, n, lowest, highest, layout)
+        n = add_up_counts(criterion, prefix, lowest, highest, counts, layout)
+        entries, (first, last) = prefix.levels, with_enough_samples(prefix, n, first + 1, layout)
     else:
-        add_up(criterion, running, keys, n, counts, layout)
-    node = ClassNode(criterion, running, layout, counts, weight)
+        add_up(criterion, prefix, keys, n, counts, layout)
+    node = ClassNode(criterion, prefix, layout, counts, weight)
     score, i = choose_cut(node, entries, first, last, -np.inf, table, 0, FREE)
     return score, np.int64(entries[i] >> layout.low_bits) if i >= 0 else -1
 
@@ -210,9 +210,9 @@ def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step
             best, best_code = score, low
     room = max(n, n_classes * (int(codes.max()) + 1))
     for is_counted in (False, True):
-        running = PrefixCounts.create(room, n_classes)
+        prefix = PrefixCounts.create(room, n_classes)
         found = choose_class_cut(
-            cuts, running, keys, n, first, counts, int(counts.sum()), table, layout, codes.min(),
+            cuts, prefix, keys, n, first, counts, int(counts.sum()), table, layout, codes.min(),
             codes.max(), is_counted,
         )  # fmt: skip
         if criterion == "gini" or best_code == -1:
@@ -223,14 +223,14 @@ def test_the_best_class_cut(criterion, seed, n, n_classes, n_levels, first, step
 
 @entry_kernel
 def choose_screened(
-    criterion, running, keys, scratch, n, counts, weight, score, table, layout, lowest, highest
+    criterion, prefix, keys, scratch, n, counts, weight, score, table, layout, lowest, highest
 ):
     mine, spare, digits = scratch
-    node = ClassNode(criterion, running, layout, counts, weight)
+    node = ClassNode(criterion, prefix, layout, counts, weight)
     n_kept, shift = screen(node, keys, n, (lowest, highest), score, table, 0, mine)
     if sort_short_keys(mine, n_kept, layout.low_bits, lowest, highest, spare, digits):
         mine = spare
-    add_up_kept(criterion, running, mine, n_kept, lowest, shift, counts, layout)
+    add_up_kept(criterion, prefix, mine, n_kept, lowest, shift, counts, layout)
     score, i = choose_cut(node, mine, 0, n_kept - 1, score, table, 0, FREE)
     low, high = (mine[i] >> layout.low_bits, mine[i + 1] >> layout.low_bits) if i >= 0 else (0, 0)
     return score, np.int64(low) if i >= 0 else -1, np.int64(high), n_kept
@@ -277,12 +277,12 @@ def test_screening_keeps_the_best_class_cut(
     )
     counts = np.bincount(classes, weight, n_classes).astype(np.int64)
     total = int(counts.sum())
-    running = PrefixCounts.create(n, n_classes)
+    prefix = PrefixCounts.create(n, n_classes)
     span = table, layout, codes.min(), codes.max()
-    best, code = choose_class_cut(cuts, running, np.sort(words), n, 0, counts, total, *span, False)
+    best, code = choose_class_cut(cuts, prefix, np.sort(words), n, 0, counts, total, *span, False)
     score = -np.inf if bar is None or best == -np.inf else best - bar * abs(best)
     scratch = create_scratch(n)
-    found = choose_screened(cuts, running, words, scratch, n, counts, total, score, *span)
+    found = choose_screened(cuts, prefix, words, scratch, n, counts, total, score, *span)
     if best > score:
         assert found[:3] == (best, code, codes[codes > code].min())
     else:

@@ -26,13 +26,13 @@ CRITERIA = ("gini", "entropy")
 
 
 @entry_kernel
-def rate_cuts(criterion, running, keys, counts, weight, layout, scores):
+def rate_cuts(criterion, prefix, keys, counts, weight, layout, scores):
     """Gains of all cuts, and their scores."""
     n = keys.shape[0] - 1
-    add_up(criterion, running, keys, n, counts, layout)
-    approximate_gains(criterion, running, keys, 0, n - 1, counts, weight, layout.low_mask)
+    add_up(criterion, prefix, keys, n, counts, layout)
+    approximate_gains(criterion, prefix, keys, 0, n - 1, counts, weight, layout.low_mask)
     for i in range(n - 1):
-        scores[i] = score_cut(criterion, running, keys, i, counts, weight, layout)
+        scores[i] = score_cut(criterion, prefix, keys, i, counts, weight, layout)
 
 
 @entry_kernel
@@ -52,10 +52,10 @@ def rate(name, weights, classes, n_classes):
     words |= weights.astype(np.uint32) << layout.class_bits | classes.astype(np.uint32)
     keys = np.append(words, np.uint32(0))
     criterion = GiniCuts() if name == "gini" else EntropyCuts.create(int(counts.sum()))
-    running = PrefixCounts.create(n, n_classes)
+    prefix = PrefixCounts.create(n, n_classes)
     weight, scores = int(counts.sum()), np.empty(n - 1)
-    rate_cuts(criterion, running, keys, counts, weight, layout, scores)
-    return Rated(criterion, counts, weight, running.gain[: n - 1], scores)
+    rate_cuts(criterion, prefix, keys, counts, weight, layout, scores)
+    return Rated(criterion, counts, weight, prefix.gain[: n - 1], scores)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -5,7 +5,7 @@ import pytest
 
 from cart.table.columns import Columns
 from cart.table.encoding import encode
-from cart.table.frequent_codes import codes_of_most, is_mostly_equal
+from cart.table.frequent_codes import find_unlisted_codes, is_mostly_equal
 from cart.table.ranking import MISSING
 
 N = 1000
@@ -35,7 +35,7 @@ def test_codes_of_most():
     table = encode(Columns(X)).wide()
     expected = [code for _, code in named.values()]
     expected[2] = np.bincount(table.codes[2]).argmax()
-    np.testing.assert_array_equal(codes_of_most(table, 0.25), expected)
+    np.testing.assert_array_equal(find_unlisted_codes(table, 0.25), expected)
 
 
 @pytest.mark.parametrize("n_distinct", [2, 50, N])

@@ -90,7 +90,7 @@ def _fill_sparse(scratch, rows, codes, targets):
 
 @inline_kernel
 def _fill_dense(scratch, rows, codes, targets, n_codes):
-    """Do the same for nodes in which most codes occur, which are marked afterwards."""
+    """As `_fill_sparse`, for nodes in which most codes occur: these are marked afterwards."""
     sums, occupied = scratch.sums, scratch.occupied
     for i in range(rows.shape[0]):
         row = rows[i]

@@ -47,6 +47,7 @@ class Screen(NamedTuple):
 
 @inline_kernel
 def is_worth_screening(rows, slack, impurity):
+    """Whether bounds are likely to rule out most cuts of a node, and rounding few of the bounds."""
     return is_by_gain(rows.criterion) and rows.n >= _ROWS_MIN and slack < 0.01 * impurity
 
 

@@ -43,8 +43,8 @@ from cart.primitives.sorting_networks import merge_exchanges
 # -------------------------------------------------------------------------------- ordering
 
 
-def exchange(lanes, low, high):
-    """Two vectors of words, or of keys with words beside them, in order in each lane."""
+def compare_exchange(lanes, low, high):
+    """Bring two vectors of words, or of keys with words beside them, into order in each lane."""
     is_less = low[0] <= high[0]
     return zip(
         *(
@@ -96,7 +96,7 @@ def _ordering(size):
     def order(lanes, words, places, *found):
         rows = [(lanes.load(words, lanes.item(places, i)),) for i in range(size)]
         for low, high in merge_exchanges(size):
-            rows[low], rows[high] = exchange(lanes, rows[low], rows[high])
+            rows[low], rows[high] = compare_exchange(lanes, rows[low], rows[high])
         return write_gains(lanes, [word for (word,) in rows], *found)
 
     return on_lanes(N_LANES)(order)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.small_nodes.cut import exchange, write_gains
+from cart.fast_paths.regression.small_nodes.cut import compare_exchange, write_gains
 from cart.fast_paths.regression.small_nodes.missing import turn_drawn
 from cart.fast_paths.regression.small_nodes.node import (
     BLOCK,
@@ -173,7 +173,7 @@ def _ordering(size):
     def order(lanes, keys, words, *found):
         rows = [(lanes.load(keys, i), lanes.same(words, i)) for i in range(size)]
         for low, high in merge_exchanges(size):
-            rows[low], rows[high] = exchange(lanes, rows[low], rows[high])
+            rows[low], rows[high] = compare_exchange(lanes, rows[low], rows[high])
         before, rank, ranked = rows[0][0], rows[0][0] ^ rows[0][0], []
         for key, word in rows:
             rank = rank + lanes.where((key ^ before) > NUMBERS, 1, rank ^ rank)
