@@ -115,6 +115,7 @@ def _seed(estimator, seed):
 def predict_one(
     predict: Callable, estimator: BaseEstimator, X: Any, features: np.ndarray, params: dict
 ) -> np.ndarray:
+    """Predictions of one estimator, which takes only its own features of X."""
     return predict(estimator, X[:, features], params)
 
 

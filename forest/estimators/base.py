@@ -250,6 +250,7 @@ class BaseForest(
         return self.oob_score or self._learns_to_vote or self.n_estimators == "auto"
 
     def _combine_weights(self, weight, y, target):
+        """Weight of each row times that of its class; None if there are neither."""
         if target.labels is not None:
             if self.warm_start and isinstance(self.class_weight, str):
                 warn_user(
@@ -399,6 +400,7 @@ class BaseForest(
         return self._leaves_of(X).T
 
     def _leaves_of(self, X):
+        """The leaf of each row in each tree, (n_trees, n_rows) int64."""
         self._require_fit()
         packed = self._packed()
         X = self._walk(rows_for, packed, X)

@@ -68,9 +68,9 @@ def _draws_alike(kept, new):
         n_known = min(len(kept.given), len(new.given))
         if not np.array_equal(kept.given[:n_known], new.given[:n_known]):
             return False
-    ways = {field.name for field in fields(Bootstrap)} - {"seeds", "given"}
+    names = {field.name for field in fields(Bootstrap)} - {"seeds", "given"}
     is_given = (kept.given is None) == (new.given is None)
-    return is_given and all(np.array_equal(getattr(kept, k), getattr(new, k)) for k in ways)
+    return is_given and all(np.array_equal(getattr(kept, k), getattr(new, k)) for k in names)
 
 
 def remember_rows(bagging: BaseEstimator, X: Any, codes: np.ndarray, add: bool) -> None:

@@ -1,4 +1,4 @@
-"""Random forests as scikit-learn estimators."""
+"""Random forests and extra trees as scikit-learn estimators."""
 
 from collections.abc import Callable
 from typing import Self
@@ -55,7 +55,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
 
         They are computed by the infinitesimal jackknife with its correction for a finite number of
         trees (Wager, Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also
-        for the forests that raise errors. They are too small for trees of full depth.
+        for which forests it refuses. They are too small for trees of full depth.
 
         Parameters
         ----------
@@ -110,8 +110,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         return_std : bool, default=False
             Also return the standard error of the prediction, by the infinitesimal jackknife with
             its correction for a finite number of trees (Wager, Hastie and Efron 2014); see
-            `forest.inference.jackknife.standard_error`, also for the forests that raise errors. It
-            is too small for trees of full depth. It is the uncertainty of the prediction;
+            `forest.inference.jackknife.standard_error`, also for which forests it refuses. It is
+            too small for trees of full depth. It is the uncertainty of the prediction;
             `predict_interval` gives that of y.
 
         Returns

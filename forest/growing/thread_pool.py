@@ -1,4 +1,4 @@
-"""Grow many trees from one table, whole trees in each thread, with a workspace per batch."""
+"""Grow many trees from one table: threads take whole trees from a queue."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -126,6 +126,7 @@ def _levels(coverage):
 
 
 def _find_spread(forest, trees):
+    """The Spread of a forest: a second forest, fitted to its absolute out-of-bag residuals."""
     if not forest._bootstrap.is_drawn:
         raise ValueError(NO_ROW)
     training_rows.keep_leaves(forest)  # raises an error if the table was changed since the fit

@@ -146,6 +146,7 @@ def _load_criterion(chooser, own):
 
 @kernel
 def _choose(chooser, features, key, cells, i, choices):
+    """Write the best cut of one node into item i of `choices`, or that more features are needed."""
     context = chooser.context
     draw, table = context.draw, context.table
     best = _Best(-1, 0, False, -np.inf, 0, 0)

@@ -63,7 +63,8 @@ def fit(
     -------
     estimator
         A fitted clone of `forest`: an ordinary forest in the calling process, which holds no rows
-        and needs no cluster to predict or to be saved. Hence there is no `to_local`.
+        and needs no cluster to predict or to be saved. So it needs no `to_local`, which LightGBM's
+        Dask estimators have.
 
     Raises
     ------
@@ -105,8 +106,9 @@ def predict(model: BaseEstimator, X: Any, method: str = "predict") -> Any:
     model : fitted estimator
     X : dask.array.Array or dask.dataframe.DataFrame
         Partitions may be empty.
-    method : {"predict", "predict_proba", "apply"} or another that takes rows
-        It must return one array, with one row per row of X.
+    method : str, default="predict"
+        A method of the model that takes rows, such as "predict_proba" or "apply", and returns one
+        array with a row per row of X.
 
     Returns
     -------

@@ -217,11 +217,13 @@ def _describe(model, look):
 
 
 def _code(X, number, kind, bins, dtype, folder):
+    """The codes of a partition, (n_features, n_rows), in a file in `folder` if there is one."""
     X = partitions.values_of(X, number, kind)[0]
     return find_codes(X, bins, empty_on_disk(X.shape[::-1], dtype, folder))
 
 
 def _encode(y, span, kind, labels_or_step):
+    """The targets of a partition as classes, or in whole steps."""
     number, first, end = span
     y = partitions.target_of(y, end - first, number, kind)
     if kind.has_classes:

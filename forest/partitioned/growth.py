@@ -112,6 +112,7 @@ class _Growth:
         self._data = data
         self._plan = plan
         self._size = size
+        # Whether several processes each hold all codes, so that only row numbers are sent to them.
         self._is_held_apart = data.held is not None and data.engine.n_processes > 1
         small_rows = _SMALL_ROWS_HELD if self._is_held_apart else _SMALL_ROWS
         self._small_rows = small_rows if size.small_rows is None else size.small_rows

@@ -97,6 +97,7 @@ def count(codes, targets, opened, request):
 
 @entry_kernel
 def _count(codes, targets, opened, request, cells):
+    """Add the rows of the requested segments to `cells`, by feature and code."""
     segments, features = request.segments, request.features
     missing, last = np.int64(cells.shape[2] - 1), cells.shape[3] - 1
     for i in range(segments.shape[0]):

@@ -77,6 +77,7 @@ def divide(codes, opened, fates):
 
 @entry_kernel
 def _divide(codes, opened, fates, after, spare):
+    """Divide segments at their splits; write those that stay open, return how many there are."""
     missing = np.int64(np.uint64(0xFFFFFFFF) >> np.uint64(32 - 8 * codes.itemsize))  # all bits set
     n_segments = 0
     end = 0
@@ -122,7 +123,7 @@ class NodeRows(NamedTuple):
     start: np.ndarray  # (n_nodes + 1,) int64
 
 
-class RowLists(NamedTuple):
+class CompressedRows(NamedTuple):
     """The rows of a partition in some nodes, compressed.
 
     A row is stored as its distance from the previous one, in a byte; how often it is in bag, in
@@ -167,7 +168,7 @@ def list_rows(opened, segments):
 
     Returns
     -------
-    RowLists
+    CompressedRows
     """
     spans = [slice(opened.start[s], opened.start[s + 1]) for s in segments]
     rows = np.concatenate([opened.rows[span] for span in spans])
@@ -181,7 +182,7 @@ def list_rows(opened, segments):
     steps[begins] = 0
     few = np.minimum(weight, _MANY).astype(np.uint8)
     few = np.append(few, np.zeros(len(few) % 2, np.uint8))
-    return RowLists(
+    return CompressedRows(
         first, np.minimum(steps, _FAR).astype(np.uint8), steps[steps >= _FAR],
         few[0::2] | few[1::2] << 4, weight[weight >= _MANY], start,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from cart.growth.general import Origin, create_workspace, grow_tree, make_record
 from cart.growth.plan import Plan
 from cart.table.ranking import MISSING
 from cart.tree.tree import Tree
-from forest.partitioned.open_rows import NodeRows, RowLists, take_rows
+from forest.partitioned.open_rows import CompressedRows, NodeRows, take_rows
 
 _ROWS_TAKEN = 1 << 18  # approximate number of rows whose codes are taken at once from held ones
 
@@ -56,13 +56,13 @@ def grow_below(
 
 
 def grow_below_held(
-    lists: Sequence[RowLists], held: Sequence[tuple], origins: Sequence[Origin], *more: Any
+    lists: Sequence[CompressedRows], held: Sequence[tuple], origins: Sequence[Origin], *more: Any
 ) -> list[Tree]:
     """Grow the subtrees of some nodes in a process that holds the codes of all rows.
 
     Parameters
     ----------
-    lists : sequence of RowLists
+    lists : sequence of CompressedRows
         The nodes' rows in every partition.
     held : sequence of (codes, targets)
         The codes and targets of every partition.

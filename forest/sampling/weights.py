@@ -52,6 +52,7 @@ def combine_weights(
 
 
 def _balance(classes, y, sample_weight):
+    """Weight of each class that gives all classes the same total; refuses classes of weight 0."""
     with np.errstate(divide="ignore"):
         of_class = compute_class_weight(
             "balanced", classes=classes, y=y, sample_weight=sample_weight

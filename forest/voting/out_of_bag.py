@@ -331,13 +331,13 @@ def stack_out_of_bag(
     """
     n_outputs, width = len(n_values), max(n_values)
     outputs = np.zeros((len(truth), n_models, n_outputs, width))
-    cast = np.zeros((len(truth), n_models), bool)
+    has_output = np.zeros((len(truth), n_models), bool)
     scores = np.empty((n_models, n_outputs))
     for model, (rows, said) in enumerate(answers):
         outputs[rows, model] = said
-        cast[rows, model] = True
+        has_output[rows, model] = True
         scores[model], _ = scores_of(said, truth[rows])
-    is_known = np.asarray(cast.any(axis=1))
+    is_known = np.asarray(has_output.any(axis=1))
     known = np.flatnonzero(is_known)
     what, n_known = "rows", len(known)
     if groups is not None:
@@ -349,11 +349,12 @@ def stack_out_of_bag(
             f"of bag, and {FOLDS} are needed. Fit more estimators, or draw fewer {what} with "
             "max_samples."
         )
-    table = outputs[known], cast[known], truth[known]
+    table = outputs[known], has_output[known], truth[known]
     values = np.zeros((len(truth), n_outputs, width))
     values[known] = cross_fit(learner, n_values, *table, seed, groups)
     weight = np.tile(is_known[:, np.newaxis, np.newaxis].astype(np.float64), (1, n_outputs, 1))
-    votes = OutOfBagVotes(values, weight, cast.sum(axis=1), scores, np.full(n_models, np.nan))
+    n_times = has_output.sum(axis=1)
+    votes = OutOfBagVotes(values, weight, n_times, scores, np.full(n_models, np.nan))
     return votes, Stack(learner, n_values).fit(*table, groups)
 
 
@@ -388,8 +389,10 @@ def outputs_out_of_bag(
 def sum_out_of_bag(
     packed: Packed, X: Any, n_outputs: int, out_of_bag: Callable[[int], np.ndarray]
 ) -> OutOfBagVotes:
-    """As `vote_out_of_bag` by the rule "soft", without judging the trees: their outputs are added
-    up on the way. Parameters are those of `outputs_out_of_bag`."""
+    """Soft votes on the out-of-bag rows, as by `vote_out_of_bag`, without judging the trees.
+
+    Outputs are summed as rows walk down the trees. Parameters are those of `outputs_out_of_bag`.
+    """
     n_samples, n_values = X.shape[0], packed.value.shape[1] // n_outputs
     total, n_models = np.zeros((n_samples, n_outputs * n_values)), np.zeros(n_samples, np.int64)
     X = rows_for(packed, X)

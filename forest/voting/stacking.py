@@ -40,7 +40,7 @@ class Stack:
         self.n_values = n_values
 
     def fit(
-        self, outputs: np.ndarray, cast: np.ndarray, truth: np.ndarray,
+        self, outputs: np.ndarray, has_output: np.ndarray, truth: np.ndarray,
         groups: np.ndarray | None = None,
     ) -> Self:  # fmt: skip
         """Train on rows that were out of bag for some model.
@@ -49,31 +49,31 @@ class Stack:
         ----------
         outputs : ndarray of shape (n_rows, n_models, n_outputs, n_values), float64
             Class shares or numbers.
-        cast : ndarray of shape (n_rows, n_models), bool
-            The models for which each row is out of bag.
+        has_output : ndarray of shape (n_rows, n_models), bool
+            Whether a model has an output for a row: the row is out of bag for it.
         truth : ndarray of shape (n_rows, n_outputs), float64
             Positions of the classes, or numbers.
         groups : ndarray of shape (n_rows,), optional
             Groups of dependent rows: penalties (of ridge regression) are chosen on groups that are
             left out.
         """
-        self.share = cast.mean(axis=0)
+        self.share = has_output.mean(axis=0)
         spread = truth.std(axis=0)
         self.units = np.where((spread > 0.0) & (np.array(self.n_values) == 1), spread, 1.0)
         self.learners = []
         for k, n_values in enumerate(self.n_values):
             target = truth[:, k] if n_values == 1 else truth[:, k].astype(np.int64)
-            features = self._features(outputs[:, :, k, :n_values] / self.units[k], cast)
+            features = self._features(outputs[:, :, k, :n_values] / self.units[k], has_output)
             self.learners.append(self._learn(features, target, n_values, groups))
         return self
 
-    def predict(self, outputs: np.ndarray, cast: np.ndarray | None = None) -> np.ndarray:
+    def predict(self, outputs: np.ndarray, has_output: np.ndarray | None = None) -> np.ndarray:
         """Predict class shares or numbers.
 
         Parameters
         ----------
         outputs : ndarray of shape (n_rows, n_models, n_outputs, n_values), float64
-        cast : ndarray of shape (n_rows, n_models), bool, optional
+        has_output : ndarray of shape (n_rows, n_models), bool, optional
             The models whose outputs count for each row; all by default.
 
         Returns
@@ -83,7 +83,7 @@ class Stack:
         said = np.zeros((len(outputs), *outputs.shape[2:]))
         every = np.arange(len(outputs))
         for k, (learner, n_values) in enumerate(zip(self.learners, self.n_values, strict=True)):
-            features = self._features(outputs[:, :, k, :n_values] / self.units[k], cast)
+            features = self._features(outputs[:, :, k, :n_values] / self.units[k], has_output)
             if n_values == 1:
                 said[:, k, 0] = learner.predict(features)
             elif hasattr(learner, "predict_proba"):
@@ -109,10 +109,12 @@ class Stack:
         learner.fit(features, target).cv = None  # do not keep the folds with the model
         return learner
 
-    def _features(self, outputs, cast):
+    def _features(self, outputs, has_output):
         """Features for one output: scaled means, and departures from the means."""
-        has_say = np.ones(outputs.shape[:2]) if cast is None else cast.astype(np.float64)
-        counted = self.share if cast is None else has_say
+        has_say = (
+            np.ones(outputs.shape[:2]) if has_output is None else has_output.astype(np.float64)
+        )
+        counted = self.share if has_output is None else has_say
         mean = np.einsum("rm,rmv->rv", has_say, outputs) / has_say.sum(axis=1, keepdims=True)
         departures = (outputs - mean[:, np.newaxis]) * counted[..., np.newaxis]
         leading = _MEAN_SCALE * mean
@@ -157,7 +159,7 @@ def cross_fit(
     learner: BaseEstimator | None,
     n_values: Sequence[int],
     outputs: np.ndarray,
-    cast: np.ndarray,
+    has_output: np.ndarray,
     truth: np.ndarray,
     seed: int,
     groups: np.ndarray | None = None,
@@ -167,7 +169,7 @@ def cross_fit(
     Parameters
     ----------
     learner, n_values : see `Stack`
-    outputs, cast, truth : see `Stack.fit`
+    outputs, has_output, truth : see `Stack.fit`
     seed : int
         Seed of the folds.
     groups : ndarray of shape (n_rows,), optional
@@ -187,7 +189,10 @@ def cross_fit(
     said = np.empty((len(truth), *outputs.shape[2:]))
     for others, rows in folds.split(codes, codes, groups):
         stack = Stack(learner, n_values).fit(
-            outputs[others], cast[others], truth[others], None if groups is None else groups[others]
+            outputs[others],
+            has_output[others],
+            truth[others],
+            None if groups is None else groups[others],
         )
-        said[rows] = stack.predict(outputs[rows], cast[rows])
+        said[rows] = stack.predict(outputs[rows], has_output[rows])
     return said

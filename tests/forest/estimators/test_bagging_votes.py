@@ -69,19 +69,19 @@ def test_a_stack_is_trained_on_out_of_bag_outputs_only():
     model = BaggingClassifier(
         DecisionTreeClassifier(max_depth=3), 25, random_state=0, voting="stacked", oob_score=True
     ).fit(X, y)
-    cast = out_of_bag(model, len(y))
+    has_output = out_of_bag(model, len(y))
     outputs, new = (
         np.stack([tree.predict_proba(rows) for tree in model.estimators_], axis=1)[:, :, None]
         for rows in (X, fresh)
     )
-    outputs[~cast] = np.nan  # what a tree says of its in-bag rows must not be used
-    outputs = np.where(cast[:, :, None, None], outputs, 0.0)
+    outputs[~has_output] = np.nan  # what a tree says of its in-bag rows must not be used
+    outputs = np.where(has_output[:, :, None, None], outputs, 0.0)
     truth = y[:, np.newaxis].astype(float)
     seed = model._draws[0][0].seeds[0]
     np.testing.assert_allclose(
-        model.oob_decision_function_, cross_fit(None, [2], outputs, cast, truth, seed)[:, 0]
+        model.oob_decision_function_, cross_fit(None, [2], outputs, has_output, truth, seed)[:, 0]
     )
-    stack = Stack(None, [2]).fit(outputs, cast, truth)
+    stack = Stack(None, [2]).fit(outputs, has_output, truth)
     np.testing.assert_allclose(model.predict_proba(fresh), stack.predict(new)[:, 0])
 
 

@@ -263,9 +263,9 @@ def test_without_departures_a_stack_is_the_soft_vote():
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(200, 1))
     outputs = np.repeat(truth[:, np.newaxis, :, np.newaxis], 7, axis=1)
-    cast = rng.random((200, 7)) < 0.5
-    cast[:, 0] = True
-    stack = Stack(None, [1]).fit(outputs, cast, truth)
+    has_output = rng.random((200, 7)) < 0.5
+    has_output[:, 0] = True
+    stack = Stack(None, [1]).fit(outputs, has_output, truth)
     np.testing.assert_allclose(stack.predict(outputs)[:, :, 0], truth, atol=1e-3)
 
 
@@ -274,11 +274,11 @@ def test_a_stack_finds_the_model_that_knows():
     truth = rng.normal(size=(400, 1))
     outputs = truth[:, np.newaxis, :, np.newaxis] + rng.normal(0, 3, (400, 9, 1, 1))
     outputs[:, 4] = truth[:, :, np.newaxis] + rng.normal(0, 0.1, (400, 1, 1))
-    cast = rng.random((400, 9)) < 0.6
-    cast[:, 4] = True
+    has_output = rng.random((400, 9)) < 0.6
+    has_output[:, 4] = True
     known = slice(0, 300)
-    stack = Stack(None, [1]).fit(outputs[known], cast[known], truth[known])
-    error = np.std(stack.predict(outputs[300:], cast[300:])[:, :, 0] - truth[300:])
+    stack = Stack(None, [1]).fit(outputs[known], has_output[known], truth[known])
+    error = np.std(stack.predict(outputs[300:], has_output[300:])[:, :, 0] - truth[300:])
     assert error < 0.5 * np.std(outputs[300:].mean(axis=1)[:, :, 0] - truth[300:])
 
 
