@@ -29,7 +29,7 @@ def doubts_on_repeated_rows(fitted: Any) -> Iterator[str]:
     any two rows do, as in tables of few values; or if the forest draws groups of rows.
     """
     X, y, n_rows = fitted.X, fitted.codes, len(fitted.codes)
-    if getattr(fitted.plan, "groups", None) is not None:
+    if getattr(fitted.draws, "groups", None) is not None:
         return
     _, times = np.unique(row_fingerprints(X, y), return_counts=True)
     n_repeated = times[times > 1].sum()

@@ -80,7 +80,7 @@ def adopt(model: Any) -> Any:
         model = _as_grown(model)
     else:
         _refuse_contradictions(model)
-    return _behind(steps, model) if steps else model
+    return _with_steps_before(steps, model) if steps else model
 
 
 def refuse_refits(forest: Any, does: str) -> None:
@@ -179,18 +179,18 @@ def _refuse_contradictions(forest):
         )
 
 
-def _behind(steps, forest):
+def _with_steps_before(steps, forest):
     """A copy of the forest with the steps before it, and the names that they give its columns."""
-    behind = copy_of(forest, _steps_before=steps)
+    named = copy_of(forest, _steps_before=steps)
     if not hasattr(forest, "feature_names_in_"):
         try:
             names = None
             for step in steps:
                 names = step.get_feature_names_out(names)
-            behind._column_names = np.asarray(names, dtype=object)
+            named._column_names = np.asarray(names, dtype=object)
         except (AttributeError, ValueError, TypeError):
             pass  # a step does not name its columns
-    return behind
+    return named
 
 
 class BaggedTrees(BaseEstimator):

@@ -46,8 +46,8 @@ class FittedForest:
         return trees_of(self.forest)
 
     @cached_property
-    def plan(self) -> Any:
-        """How the forest draws its rows."""
+    def draws(self) -> Any:
+        """How the forest draws the rows of its trees."""
         if hasattr(self.forest, "_bootstrap"):
             return self.forest._bootstrap
         n_draws = self.forest._n_samples_bootstrap if self.forest.bootstrap else None
@@ -56,8 +56,8 @@ class FittedForest:
 
     @cached_property
     def bootstrap(self) -> Bootstrap:
-        """The draws of each tree, recomputed from its seed when they are needed."""
-        return self.plan.of_trees(self.seeds)
+        """The draws of the fitted trees, recomputed from their seeds when they are needed."""
+        return self.draws.of_trees(self.seeds)
 
     @property
     def seeds(self) -> list[int]:
@@ -67,7 +67,7 @@ class FittedForest:
     @cached_property
     def units(self) -> np.ndarray:
         """The independent unit of each row: the row itself, or its group if groups are drawn."""
-        groups = getattr(self.plan, "groups", None)
+        groups = getattr(self.draws, "groups", None)
         return np.arange(len(self.codes)) if groups is None else groups
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Checks of the arguments of functions other than a forest and its table."""
+"""Checks of plain arguments: counts, functions and booleans."""
 
 from collections.abc import Callable
 from numbers import Integral

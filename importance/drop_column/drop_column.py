@@ -162,8 +162,8 @@ def _refuse_what_cannot_be_refitted(fitted, groups, n_refits):
 def _evaluate_pair(design, seeds, is_first, sets, make_loss, n_jobs, watch):
     """Increase of the losses without each of the sets, except the first, which is empty.
 
-    Returns it by row, (n_rows, n_sets - 1), nan for rows that are not evaluated, and by tree of all
-    folds.
+    Returns the increase by row, (n_rows, n_sets - 1), nan for rows that are not evaluated, and by
+    tree, fold after fold.
     """
     per_row, per_tree = _RowMeans(len(design.evaluation.codes), len(sets) - 1), []
     for refit, rows in design.refits(seeds, is_first):

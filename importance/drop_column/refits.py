@@ -63,7 +63,7 @@ class Training(NamedTuple):
         if weight is not None:
             weight = weight[rows]
             require_weight(weight)
-        groups, given = (getattr(fitted.plan, name, None) for name in ("groups", "given"))
+        groups, given = (getattr(fitted.draws, name, None) for name in ("groups", "given"))
         ours = {"replace": True, "stratify": False, "bootstrap_draw": "sequence"}
         params = {**ours, **forest.get_params(), "n_estimators": len(seeds)}
         bootstrap = plan_bootstrap(
@@ -231,7 +231,7 @@ def _judge(refit, parts, make_loss):
 class Design(NamedTuple):
     """What forests are grown on, and what they are judged on."""
 
-    where: str
+    where: str  # "out-of-bag", "held-out" or "cross-validated"
     fitted: FittedForest
     evaluation: FittedForest  # every row that is judged, in whichever fold
     n_folds: int
@@ -264,12 +264,13 @@ def choose_design(forest: Any, X: Any, y: Any, on: Any, sample_weight: Any = Non
 
 
 def _on_the_whole_table(where, fitted, evaluation):
+    """The Design of forests that are grown on all training rows."""
     table = encode_columns(fitted.forest, fitted.X, fitted.forest.estimators_[0].splitter)
     every = np.arange(len(evaluation.codes))
     rows = None if evaluation is fitted else every
 
     def refits(seeds, is_first):
-        draws, weight = fitted.plan.of_trees(seeds), row_weight_of(fitted.forest)
+        draws, weight = fitted.draws.of_trees(seeds), row_weight_of(fitted.forest)
         trees = fitted.trees if is_first else None
         yield Refit(Training(table, fitted.codes, draws, weight), evaluation, rows, trees), every
 
@@ -277,6 +278,7 @@ def _on_the_whole_table(where, fitted, evaluation):
 
 
 def _fold_by_fold(fitted, on):
+    """The Design of forests that are grown on all folds but the one that judges them."""
     from sklearn.model_selection import check_cv  # slow to import
 
     refuse_steps(fitted.forest)  # steps were fitted on the held-out rows too

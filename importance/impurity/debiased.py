@@ -141,7 +141,7 @@ def unbiased_mdi(
     columns = parse_groups(groups, names_of(forest))
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
-    for t, splits in evaluate_trees(fitted, method, n_jobs, verbose, callback):
+    for t, splits in judge_splits(fitted, method, n_jobs, verbose, callback):
         per_tree[t] = np.bincount(splits.feature, splits.debiased, n_features)
     impurity = "Gini impurity" if fitted.is_classification else "squared error"
     return importances_over_trees(
@@ -198,7 +198,7 @@ def optimism(
     n_features = fitted.X.shape[1]
     per_tree = np.full((len(fitted.trees), n_features), np.nan)
     by_depth = np.zeros((3, 0, n_features))  # optimism, MDI, optimism of unjudged splits
-    for t, splits in evaluate_trees(fitted, method, n_jobs, verbose, callback):
+    for t, splits in judge_splits(fitted, method, n_jobs, verbose, callback):
         excess = splits.plain - splits.debiased
         per_tree[t] = np.bincount(splits.feature, excess, n_features)
         n_deeper = max(0, 1 + splits.depth.max(initial=-1) - by_depth.shape[1])
@@ -224,7 +224,7 @@ class Splits(NamedTuple):
     is_judged: np.ndarray  # (n_splits,) bool: whether there are the out-of-bag rows for it
 
 
-def evaluate_trees(
+def judge_splits(
     fitted: FittedForest, method: str, n_jobs: int | None, verbose: int = 0,
     callback: Callable | None = None,
 ) -> Iterator[tuple[int, Splits]]:  # fmt: skip

@@ -27,7 +27,7 @@ from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, names_of, trees_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, importances_over_trees
-from importance.impurity.debiased import evaluate_trees
+from importance.impurity.debiased import judge_splits
 
 ROWS = ("training", "oob")
 BIAS = (
@@ -121,7 +121,7 @@ def surrogate_importance(
     else:
         fitted = _check_rows(given, X, y, sample_weight)
         per_tree = np.full((len(trees), given.n_features_in_), np.nan)
-        judged = list(evaluate_trees(fitted, "ufi", n_jobs))
+        judged = list(judge_splits(fitted, "ufi", n_jobs))
         with results_of(((_judge, fitted, *each) for each in judged), n_jobs) as found:
             parts = list(watched(found, len(judged), "tree", verbose, callback))
         per_tree[[t for t, _ in judged]] = parts

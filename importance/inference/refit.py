@@ -139,13 +139,14 @@ def for_each(
 
 
 def _unfitted(forest):
+    """An unfitted estimator of ours with the forest's parameters, quiet and on one thread."""
     alike = (getattr(ours, cls.__name__, None) for cls in type(forest).__mro__)
     kind = next(filter(None, alike), None)
     if kind is None:
         raise TypeError(f"{type(forest).__name__} cannot be refitted: Cartwood has no such forest.")
-    plan = getattr(forest, "_bootstrap", None)
+    draws = getattr(forest, "_bootstrap", None)
     for name, given in (("groups", "groups"), ("in_bag", "given")):
-        if getattr(plan, given, None) is not None:
+        if getattr(draws, given, None) is not None:
             raise ValueError(
                 f"The forest was fitted with {name}, which its refits cannot repeat. Fit it "
                 f"without {name}."

@@ -34,10 +34,10 @@ def over_data(
     So the variance due to trees is that of the given forest, and more trees shrink only the last
     term. (For a measure without a standard error over trees both t and u are 0, and m contains
     their variance.) As in the paper, deviations are taken from I and not from the mean over
-    subsamples: on fewer rows importances are smaller, and this makes up for the skewness of I,
-    whose error is the smaller the further I is below its mean. Unlike in the paper, b is n / 2 and
-    not sqrt(n), because on a few rows a forest is hardly one. Coverage: `python -m benchmarks
-    calibration --only "over data"`.
+    subsamples. Importances are smaller on fewer rows, so this makes the error larger, which makes
+    up for the skewness of I: the further I is below its mean, the smaller is its error. Unlike in
+    the paper, b is n / 2 and not sqrt(n), because a forest needs more than a few rows. Coverage:
+    `python -m benchmarks calibration --only "over data"`.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def over_data(
     >>> from cartwood import RandomForestRegressor, over_data
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
-    >>> over_data(forest, X, y, n_subsamples=5, random_state=0)
-    <Importances oob_permutation, squared_error, ± over data, from the rows: s5 1,570 ± 310, bmi
-     1,470 ± 330, bp 620 ± 230, s4 430 ± 160, s3 240 ± 150, ...>
+    >>> found = over_data(forest, X, y, n_subsamples=5, random_state=0)
+    >>> found.other_errors["over data"].round()
+    array([ 35.,  32., 225., 160.,  99., 107.,  79., 162., 497., 126.])
     """
     require_count("n_subsamples", n_subsamples)
     if not isinstance(subsample, Real) or np.isnan(subsample):

@@ -151,6 +151,7 @@ def _divisor(error):
 
 
 def _over_trees(name, loss, groups, result, options, unit, per_row=None, per_class=None):
+    """Importances by a definition that judges trees one by one."""
     per_tree = result.per_tree
     total, squares = np.nansum(per_tree, axis=0), np.nansum(per_tree**2, axis=0)
     values, error = _over_all_trees(total, squares, len(per_tree))

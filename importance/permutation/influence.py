@@ -1,7 +1,7 @@
-"""Contribution of each row to the mean over trees, and the standard error over data from it.
+"""What each row contributes to an importance, and from that its standard error over data.
 
-trees where row i is out of bag    t1     t4     t5          d: its increase of loss, less the
-influence of row i               ( d_1i + d_4i + d_5i ) / T     tree's, by its share of the rows
+trees where row i is out of bag    t1     t4     t5         d: (its increase of loss - the tree's)
+influence of row i               ( d_1i + d_4i + d_5i ) / T    x its share of the weight of rows
 
 If only some of a tree's rows are drawn to judge it, the squared influence also contains the
 variance of the draws. That part is known and is subtracted: the error over trees contains it.

@@ -253,7 +253,7 @@ def held_out_permutation(
     >>> from sklearn.datasets import load_diabetes
     >>> from cartwood import RandomForestRegressor, held_out_permutation
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0).fit(X, y)
+    >>> forest = RandomForestRegressor(50, max_features=1 / 3, random_state=0)
     >>> forest = forest.fit(X[:300], y[:300])
     >>> held_out_permutation(forest, X[300:], y[300:])
     <Importances held_out_permutation, squared_error, ± over trees: bmi 1,670 ± 120, s5 1,520 ±

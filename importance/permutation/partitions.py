@@ -43,7 +43,7 @@ from importance.permutation.prepared_tree import prepare_tree
 __all__ = ["oob_permutation"]
 
 
-class Donors(NamedTuple):
+class DonorCounts(NamedTuple):
     """Counts of the out-of-bag rows of some partitions, as donors of values."""
 
     n_rows: np.ndarray  # (n_trees,) int64
@@ -84,7 +84,7 @@ def oob_permutation(
         Client for Dask tables; the current one by default.
     n_jobs : int, default=None
         Number of threads, for tables other than Dask's.
-    rows_at_once : int
+    rows_at_once : int, default=1048576
         How many rows to read at a time from arrays and files that are read in pieces.
     %(reported_parts)s
 
@@ -204,7 +204,7 @@ def _count(X, span, forest, kind):
     X = values_of(X, number, kind)[0]
     trees = [tree.tree_ for tree in forest.estimators_]
     start = np.cumsum([0, *(tree.node_count for tree in trees)])
-    donors = Donors(
+    donors = DonorCounts(
         np.zeros(len(trees), np.int64), np.zeros(start[-1], np.int64),
         np.zeros((len(trees), forest.n_features_in_, 2), np.int64),
     )  # fmt: skip
@@ -223,7 +223,7 @@ def _prepared(forest: Any, X: np.ndarray, first: int, end: int) -> Any:
         yield rows, *prepare_tree(tree.tree_, X, rows)
 
 
-def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
+def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: DonorCounts):
     """Compute what the rows of a partition lose."""
     number, first, end = span
     X = values_of(X, number, kind)[0]
@@ -263,7 +263,7 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: Donors):
     return losses
 
 
-def _report(forest: Any, name: str, donors: Donors, losses: Losses) -> Importances:
+def _report(forest: Any, name: str, donors: DonorCounts, losses: Losses) -> Importances:
     n_rows = donors.n_rows[:, np.newaxis]
     per_tree = np.where(n_rows > 0, losses.increase, np.nan)
     values, over_trees = mean_and_error(per_tree)

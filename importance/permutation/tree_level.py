@@ -182,6 +182,7 @@ def _evaluate_batch(fitted, make_loss, group_of, options, trees, influence, watc
 
 
 def _evaluate_tree(fitted, make_loss, group_of, options, t, judges, influence):
+    """The TreeResult of tree t; what its rows contribute is added to the influence."""
     rows, share, factor = judges
     tree, codes, weight = fitted.trees[t], fitted.codes[rows], fitted.weight[rows]
     has_weight = bool(weight.any())

@@ -21,8 +21,9 @@ SHAP = ("mean_absolute_shap", "mean_absolute_shap_oob")
 REACH = 2.0  # standard errors around a value
 LEADERS = 10  # features, by rank, that sentences consider
 NOTABLE = 0.5  # times the mean importance: from there on a feature seems to count
-SURVIVING = 0.2  # times its share by MDI: with less out of bag, next to nothing is confirmed,
-MOST_SURVIVING = 0.5  # provided that two standard errors more are still less than half
+# A feature's share out of bag confirms next to nothing if it is below SURVIVING times its share by
+# MDI, and still below MOST_SURVIVING times that share with two standard errors more.
+SURVIVING, MOST_SURVIVING = 0.2, 0.5
 SMALL = 0.2  # times its permutation importance: a feature whose loss is less can be replaced
 SHARING = 0.25  # times the value of a group: a member with less has no part in it
 MOST_SHARED = 1.5  # times that value: if members add up to more, each is needed, like coordinates

@@ -309,7 +309,7 @@ def compare(
         left_out.setdefault(JOINTLY, reason)
     comparison = Comparison(
         results, seconds, groups, jointly, correlation, _count_distinct(fitted.X), [], left_out,
-        units=getattr(fitted.plan, "groups", None),
+        units=getattr(fitted.draws, "groups", None),
     )  # fmt: skip
     said = advise(comparison)
     named = {j for sentence in said for j in sentence.features[:MOST_NAMED]}

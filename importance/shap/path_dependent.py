@@ -10,14 +10,14 @@ which a Gauss-Legendre rule with enough points p integrates exactly. The product
 passed down the tree; the sums, over the leaves below, of v times their products come up. A split on
 j replaces f_j, and adds to phi_j the sum that comes up times the change of (o_j - r_j) / f_j:
 
-    PASSED      o_j stays 1     f_j = p + (1 - p) r_j     the same for all such rows: computed
-    FAILED      o_j becomes 0   f_j =     (1 - p) r_j     once per node, with points as lanes
-    FAILED_ERE  o_j was 0       f_j *= share              nothing changes for j
+    passed          o_j stays 1     f_j = p + (1 - p) r_j   the same for all such rows: computed
+    failed          o_j becomes 0   f_j =     (1 - p) r_j   once per node, with points as lanes
+    FAILED_EARLIER  o_j was 0       f_j *= share            nothing changes for j
 
 For rows that passed, the divisor is at least p. Products only shrink, so an underflow loses only
 what is below the smallest float. The arrays of each level have rows as the lanes of vectors:
 
-    way      [ 0  1  1  2  0  ... ]     left, right or FAILED_ERE at the split of the level
+    way      [ 0  1  1  2  0  ... ]     left, right or FAILED_EARLIER at the split of the level
     product  [ .  .  .  .  .  ... ]     one line per point
     came_up  [ .  .  .  .  .  ... ]     one line per side, output and point: from the child there
 
@@ -37,7 +37,7 @@ from importance.shap.covered_trees import CoveredTrees, test_of
 
 N_LANES = 16  # rows per vector: two registers share what is the same for all rows
 MOST_POINTS = 8  # that are carried down a tree at once
-FAILED_ERE = 2
+FAILED_EARLIER = 2  # the way of a row that left the path at an earlier split on the feature
 
 
 class Rules(NamedTuple):
@@ -93,7 +93,9 @@ class Levels(NamedTuple):
 
     node: np.ndarray  # (n_levels,) int64
     side: np.ndarray  # (n_levels + 2,) int64: of the child being visited
-    way: np.ndarray  # (n_levels + 2, n_rows) float64: 0 (left), 1 (right), or FAILED_ERE; the last
+    way: (
+        np.ndarray
+    )  # (n_levels + 2, n_rows) float64: 0 (left), 1 (right), or FAILED_EARLIER; the last
     # two stand for an earlier split that all rows passed, and one that all failed
     product: np.ndarray  # (n_levels, n_points, n_rows) float64
     came_up: np.ndarray  # (n_levels, 2, n_outputs, n_points, n_rows) float64: from the level's
@@ -112,7 +114,7 @@ class Levels(NamedTuple):
         n_levels, n_used = max(1, int(trees.depth.max())), int(trees.n_used.max())
         n_points, n_outputs = int(rules.n_points.max()), trees.mean.shape[1]
         way, side = _room(n_levels + 2, n_rows), np.zeros(n_levels + 2, np.int64)
-        way[-2:] = [[0.0], [FAILED_ERE]]
+        way[-2:] = [[0.0], [FAILED_EARLIER]]
         return cls(
             np.empty(n_levels, np.int64), side, way, _room(n_levels, n_points, n_rows),
             _room(n_levels, 2, n_outputs, n_points, n_rows),
@@ -132,8 +134,9 @@ def _room(*shape):
 
 @on_lanes(N_LANES)
 def _find_way(lanes, i, value, threshold, earlier, side, way):
+    """Write the way of each row: by its value, if it followed the path at the earlier split."""
     earlier = lanes.load(earlier, i)
-    passes = (earlier <= side) & (earlier > side - 1.0)
+    passes = (earlier <= side) & (earlier > side - 1.0)  # lanes have no ==
     to = lanes.where(lanes.load(value, i) > threshold, 1.0, earlier * 0.0)
     lanes.store(way, lanes.where(passes, to, earlier * 0.0 + 2.0), i)
 
@@ -152,7 +155,7 @@ def _fill_factors(lanes, point, weight, per_rest, before, left, right, factor, c
         lines = 3 * side, 2 * side
         lanes.store(factor, passed * per_old, lines[0] + side)
         lanes.store(factor, failed * per_old, lines[0] + 1 - side)
-        lanes.store(factor, one * share, lines[0] + FAILED_ERE)
+        lanes.store(factor, one * share, lines[0] + FAILED_EARLIER)
         lanes.store(change, weight * ((one - reached) / passed - lacked), lines[1] + side)
         lanes.store(change, weight * -1.0 * (per_rest + lacked), lines[1] + 1 - side)
 
@@ -164,7 +167,7 @@ def _settle(lanes, factor, change, left, right, settled):
         of_left = lanes.load(factor, way) * left
         of_right = lanes.load(factor, 3 + way) * right
         lanes.store(settled, of_left + of_right, way)
-        if way != FAILED_ERE:
+        if way != FAILED_EARLIER:
             of_left = of_left * lanes.load(change, way)
             of_right = of_right * lanes.load(change, 2 + way)
             lanes.store(settled, of_left + of_right, 3 + way)
@@ -172,10 +175,10 @@ def _settle(lanes, factor, change, left, right, settled):
 
 def _choose(lanes, way, table, point, first=0):
     """For every lane, the item of a table that belongs to its way."""
-    left, right, ere = (
+    left, right, failed = (
         lanes.same(table, point + (first + line) * MOST_POINTS) for line in range(3)
     )
-    return lanes.where(way > 1.5, ere, lanes.where(way > 0.5, right, left))
+    return lanes.where(way > 1.5, failed, lanes.where(way > 0.5, right, left))
 
 
 def _choose_change(lanes, way, table, point, first=0):

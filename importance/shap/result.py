@@ -27,11 +27,11 @@ class ShapValues:
     ----------
     values : ndarray of shape (n_rows, n_features) or (n_rows, n_features, n_classes), float64
         With `is_out_of_bag`, nan in rows that were never out of bag.
-    base_value : float, or ndarray of shape (n_classes,)
+    base_value : ndarray of shape () in regression, or (n_classes,)
         The prediction if no feature is known; out of bag, with a leading axis of rows.
     standard_error : ndarray of the shape of `values`, float64
-        Of `values`, over the T trees that explain a row: squared deviations divided by T (T - 1),
-        nan if T < 2.
+        Of `values`: the root of the sum of squared deviations, over the T trees that explain a row,
+        divided by T (T - 1); nan if T < 2.
     feature_names : ndarray of shape (n_features,), str
     classes : ndarray of shape (n_classes,), or None in regression
     n_trees : ndarray of shape (n_rows,), int64
@@ -102,6 +102,7 @@ class ShapValues:
         Raises
         ------
         ValueError
+            If there is no such class, or there are more than two and none is named.
         """
         at = self.class_position(label)
         return self.values if at is None else self.values[:, :, at]
@@ -111,7 +112,7 @@ class ShapValues:
 
         Parameters
         ----------
-        label : a label of `classes`, default=None
+        label : label of a class, default=None
             One of `classes`; with two classes the second by default.
 
         Raises

@@ -69,8 +69,7 @@ def shap_values(
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from forest import RandomForestRegressor
-    >>> from importance import shap_values
+    >>> from cartwood import RandomForestRegressor, shap_values
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> forest = RandomForestRegressor(20, random_state=0).fit(X, y)
     >>> found = shap_values(forest, X)

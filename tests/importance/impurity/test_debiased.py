@@ -15,7 +15,7 @@ from benchmarks.studies.importance_designs import noise_bias
 from forest import RandomForestClassifier, RandomForestRegressor
 from importance import conditional_permutation, mdi, optimism, unbiased_mdi
 from importance.core.fitted_forest import check_forest
-from importance.impurity.debiased import evaluate_trees
+from importance.impurity.debiased import judge_splits
 from tests.oracles import forests as oracle
 
 CASES = [
@@ -323,7 +323,7 @@ def test_which_splits_out_of_bag_rows_judge(method):
     X, y = small(load_iris)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     n_one_sided = 0
-    for t, splits in evaluate_trees(check_forest(forest, X, y, None), method, 1):
+    for t, splits in judge_splits(check_forest(forest, X, y, None), method, 1):
         rows = np.setdiff1d(np.arange(len(y)), forest.estimators_samples_[t])
         tree = forest.estimators_[t].tree_
         reached = np.asarray(tree.decision_path(X[rows].astype(np.float32)).sum(axis=0)).ravel()
