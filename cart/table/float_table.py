@@ -20,7 +20,7 @@ _SIGN = np.uint32(1 << 31)
 
 @like(Table)
 class FloatTable(NamedTuple):
-    """See `cart.table.table.Table`."""
+    """A Table in which a code is the bits of a float32, changed so that codes ascend as values."""
 
     codes: np.ndarray  # (n_columns, n_samples) uint32: 2**31 for 0; MISSING for nan
     columns: np.ndarray  # (n_features,) int64: the column of each feature

@@ -131,6 +131,8 @@ def cp_table(tree: Any) -> CpTable:
     Raises
     ------
     sklearn.exceptions.NotFittedError
+    TypeError
+        If `tree` is a forest, or not a tree of Cartwood.
     ValueError
         If the tree has several outputs, or criterion="poisson".
 
@@ -176,6 +178,8 @@ def prune_at(tree: Any, cp: float) -> Any:
     Raises
     ------
     sklearn.exceptions.NotFittedError
+    TypeError
+        If `tree` is a forest, or not a tree of Cartwood.
     ValueError
         If the tree has several outputs, criterion="poisson", or cp is negative.
 

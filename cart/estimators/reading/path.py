@@ -75,6 +75,8 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
     Raises
     ------
     sklearn.exceptions.NotFittedError
+    TypeError
+        If `tree` is a forest, or not a tree.
     ValueError
         If x is not one row.
 

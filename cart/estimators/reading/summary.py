@@ -38,6 +38,8 @@ def summary(tree: Any, max_nodes: int = 30) -> str:
 
     Raises
     ------
+    TypeError
+        If `tree` is a forest, or not a tree of Cartwood.
     ValueError
         If `max_nodes` is not a non-negative integer.
     sklearn.exceptions.NotFittedError

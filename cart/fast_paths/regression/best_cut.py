@@ -286,8 +286,7 @@ def _judge_row(lanes, width, rows, i, table):
 
 @inline_kernel
 def left_of_cut_before(entries, i, rows, table, column):
-    """How many entries lie left of the last cut before the one behind the i-th entry; 0 if there is
-    none."""
+    """How many entries are left of the cut before the one behind entry i; 0 if there is none."""
     n_left = i
     while n_left > rows.n_beside and not is_cut_after(entries, n_left - 1, table, column):
         n_left -= 1
@@ -305,7 +304,6 @@ def lane_breaks(lanes, k, rows):
 
 @inline_kernel
 def is_cut_after(entries, i, table, column):
-    """Can there be a cut behind the i-th entry? Not between ties, nor behind missing values that
-    come first."""
+    """Can there be a cut behind entry i? Not between ties, nor behind missing values in front."""
     low, high = code_at(entries, i), code_at(entries, i + 1)
     return low < high and is_cut(table, column, low, high)

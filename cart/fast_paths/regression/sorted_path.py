@@ -116,6 +116,9 @@ def _search(scratch, growth, table, node, limits):
 
     Returns the best Cut, the number of constant features, and where the entries of the last feature
     that varies begin, in whose order scikit-learn leaves the samples; -1 if they are in it already.
+
+    A feature with missing values is searched twice: with these last, in the entries from `at` on,
+    and with these first, in a second copy of the entries from `turned` on.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
     searched, n = _searched_rows(scratch, growth, node, limits), node.n

@@ -308,8 +308,11 @@ def _sort_entries(self, entries, rows, codes, lowest, highest):
 
 @kernel
 def order_missing(scratch, table, swap, node, at, turned, last):
-    """Order the entries of missing values, which are the last of those from `at` on, and copy all
-    entries to `turned` on, missing ones first. Return how many are known."""
+    """Order the entries of missing values, and copy all entries; return how many are known.
+
+    from `at` on        [ known values, ascending | missing values ]
+    from `turned` on    [ missing values | known values, ascending ]
+    """
     entries, n, n_known = scratch.rows.entries, node.n, node.n - 1
     while code_at(entries, at + n_known - 1) == MISSING:
         n_known -= 1
