@@ -27,9 +27,8 @@ class Crew(NamedTuple):
 
     @classmethod
     def create(cls):
-        room = np.zeros(
-            (4, _LINE), np.int64
-        )  # the outer lines are padding: an array may be unaligned
+        # The outer lines are padding: an array may be unaligned.
+        room = np.zeros((4, _LINE), np.int64)
         return cls(room[1], room[2])
 
 

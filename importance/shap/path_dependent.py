@@ -93,10 +93,9 @@ class Levels(NamedTuple):
 
     node: np.ndarray  # (n_levels,) int64
     side: np.ndarray  # (n_levels + 2,) int64: of the child being visited
-    way: (
-        np.ndarray
-    )  # (n_levels + 2, n_rows) float64: 0 (left), 1 (right), or FAILED_EARLIER; the last
-    # two stand for an earlier split that all rows passed, and one that all failed
+    # (n_levels + 2, n_rows) float64: 0 (left), 1 (right), or FAILED_EARLIER; the last two stand for
+    # an earlier split that all rows passed, and one that all failed
+    way: np.ndarray
     product: np.ndarray  # (n_levels, n_points, n_rows) float64
     came_up: np.ndarray  # (n_levels, 2, n_outputs, n_points, n_rows) float64: from the level's
     # node; axis 1: whether it is a left or a right child
