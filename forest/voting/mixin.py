@@ -53,11 +53,11 @@ class VotingMixin:
         `answers`, `groups` and `judges` are those of `forest.voting.out_of_bag.vote_out_of_bag`;
         `seed` is for the folds by which a stack is cross-fitted.
         """
-        n_values = [1] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
+        n_values = [0] * target.n_outputs if target.labels is None else [*map(len, target.labels)]
         if self.voting != "stacked":
             costs = getattr(self, "loss_", None)
             votes = vote_out_of_bag(
-                answers, target.codes, max(n_values), self.voting, costs, groups, judges
+                answers, target.codes, max(1, *n_values), self.voting, costs, groups, judges
             )
             return votes, None
         return stack_out_of_bag(

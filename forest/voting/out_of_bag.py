@@ -329,7 +329,7 @@ def stack_out_of_bag(
     ValueError
         If fewer rows (or groups) were ever out of bag than there are folds.
     """
-    n_outputs, width = len(n_values), max(n_values)
+    n_outputs, width = len(n_values), max(1, *n_values)
     outputs = np.zeros((len(truth), n_models, n_outputs, width))
     has_output = np.zeros((len(truth), n_models), bool)
     scores = np.empty((n_models, n_outputs))

@@ -32,7 +32,7 @@ class Stack:
     learner : estimator or None
         A classifier or a regressor; None is a penalised logistic regression, or a ridge regression.
     n_values : sequence of int
-        Number of classes of every output; 1 in regression.
+        Number of classes of every output; 0 in regression.
     """
 
     def __init__(self, learner: BaseEstimator | None, n_values: Sequence[int]) -> None:
@@ -59,11 +59,11 @@ class Stack:
         """
         self.share = has_output.mean(axis=0)
         spread = truth.std(axis=0)
-        self.units = np.where((spread > 0.0) & (np.array(self.n_values) == 1), spread, 1.0)
+        self.units = np.where((spread > 0.0) & (np.array(self.n_values) == 0), spread, 1.0)
         self.learners = []
         for k, n_values in enumerate(self.n_values):
-            target = truth[:, k] if n_values == 1 else truth[:, k].astype(np.int64)
-            features = self._features(outputs[:, :, k, :n_values] / self.units[k], has_output)
+            target = truth[:, k].astype(np.int64) if n_values else truth[:, k]
+            features = self._features(outputs[:, :, k, : n_values or 1] / self.units[k], has_output)
             self.learners.append(self._learn(features, target, n_values, groups))
         return self
 
@@ -83,26 +83,25 @@ class Stack:
         said = np.zeros((len(outputs), *outputs.shape[2:]))
         every = np.arange(len(outputs))
         for k, (learner, n_values) in enumerate(zip(self.learners, self.n_values, strict=True)):
-            features = self._features(outputs[:, :, k, :n_values] / self.units[k], has_output)
-            if n_values == 1:
-                said[:, k, 0] = learner.predict(features)
-            elif hasattr(learner, "predict_proba"):
+            features = self._features(outputs[:, :, k, : n_values or 1] / self.units[k], has_output)
+            if hasattr(learner, "predict_proba"):
                 said[:, k, learner.classes_] = learner.predict_proba(features)
-            else:
+            elif n_values > 1:
                 said[every, k, learner.predict(features)] = 1.0
+            else:
+                said[:, k, 0] = learner.predict(features)
         return said
 
     def _learn(self, features, target, n_values, groups):
         """Fit the meta-learner of one output."""
-        from sklearn.dummy import DummyClassifier  # slow to import
-        from sklearn.model_selection import GroupKFold
+        from sklearn.model_selection import GroupKFold  # slow to import
 
-        if n_values > 1 and (target == target[0]).all():  # most learners need two classes
-            return DummyClassifier().fit(features, target)
+        if n_values and (target == target[0]).all():  # most learners need two classes
+            return _only_class().fit(features, target)
         if self.learner is not None:
             return clone(self.learner).fit(features, target)
         learner = _default_learner(n_values)
-        if n_values > 1 or groups is None:
+        if n_values or groups is None:
             return learner.fit(features, target)
         folds = GroupKFold(min(FOLDS, len(np.unique(groups))))
         learner.cv = list(folds.split(features, groups=groups))  # instead of leave-one-out
@@ -139,18 +138,25 @@ def _learner_storable(module, name, create):
         learner.__setstate__(vars(with_state(type("State", (), {})(), state)))
         return learner
 
-    storable(name, f"sklearn.linear_model.{module}.{name}", lambda x: x.__getstate__(), restore)
+    storable(name, f"sklearn.{module}.{name}", lambda x: x.__getstate__(), restore)
+
+
+def _only_class():
+    from sklearn.dummy import DummyClassifier  # slow to import
+
+    return DummyClassifier()
 
 
 storable("Stack", Stack, restore=_from_state)
-_learner_storable("_logistic", "LogisticRegression", lambda: _default_learner(2))
-_learner_storable("_ridge", "RidgeCV", lambda: _default_learner(1))
+_learner_storable("linear_model._logistic", "LogisticRegression", lambda: _default_learner(2))
+_learner_storable("linear_model._ridge", "RidgeCV", lambda: _default_learner(0))
+_learner_storable("dummy", "DummyClassifier", _only_class)
 
 
 def _default_learner(n_values):
     from sklearn.linear_model import LogisticRegression, RidgeCV  # slow to import
 
-    if n_values == 1:
+    if not n_values:
         return RidgeCV(alphas=_PENALTIES)
     return LogisticRegression(C=_INVERSE_PENALTY, max_iter=1000)
 

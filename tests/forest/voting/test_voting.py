@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 
-from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, load
 from forest.voting.rules import RULES, combine, scores_of, values_of_trees, weights_of
 from forest.voting.stacking import Stack, cross_fit
 from importance import drop_column
@@ -265,7 +265,7 @@ def test_without_departures_a_stack_is_the_soft_vote():
     outputs = np.repeat(truth[:, np.newaxis, :, np.newaxis], 7, axis=1)
     has_output = rng.random((200, 7)) < 0.5
     has_output[:, 0] = True
-    stack = Stack(None, [1]).fit(outputs, has_output, truth)
+    stack = Stack(None, [0]).fit(outputs, has_output, truth)
     np.testing.assert_allclose(stack.predict(outputs)[:, :, 0], truth, atol=1e-3)
 
 
@@ -277,7 +277,7 @@ def test_a_stack_finds_the_model_that_knows():
     has_output = rng.random((400, 9)) < 0.6
     has_output[:, 4] = True
     known = slice(0, 300)
-    stack = Stack(None, [1]).fit(outputs[known], has_output[known], truth[known])
+    stack = Stack(None, [0]).fit(outputs[known], has_output[known], truth[known])
     error = np.std(stack.predict(outputs[300:], has_output[300:])[:, :, 0] - truth[300:])
     assert error < 0.5 * np.std(outputs[300:].mean(axis=1)[:, :, 0] - truth[300:])
 
@@ -291,6 +291,17 @@ def test_any_estimator_may_learn_the_votes(ours, learner):
     forest = ours(20, random_state=0, voting="stacked", final_estimator=learner).fit(X, y)
     assert isinstance(forest.final_estimator_[0], type(learner))
     assert forest.score(X, y) > 0.8
+
+
+def test_the_only_class_has_the_whole_share(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    Y = np.column_stack([np.zeros(len(y)), y])
+    forest = RandomForestClassifier(5, random_state=0, voting="stacked").fit(X, Y)
+    forest.save(tmp_path / "forest")
+    for model in (forest, load(tmp_path / "forest")):
+        shares = model.predict_proba(X)
+        assert np.array_equal(shares[0], np.ones((len(X), 1)))
+        assert np.allclose(shares[1].sum(axis=1), 1.0)
 
 
 # ---------------------------------------------------------------------------------- errors
