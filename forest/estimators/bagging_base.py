@@ -21,7 +21,12 @@ from cart.estimators.doc_link import DocLink
 from cart.estimators.parameters import INT_MAX, MatrixLike
 from cart.estimators.saved_state import SavedState, check_classes_of
 from cart.estimators.target import refuse_missing_target
-from cart.estimators.validation import as_of_now, fitted_at_once, refuse_too_large
+from cart.estimators.validation import (
+    as_of_now,
+    fitted_at_once,
+    refuse_too_large,
+    require_weight,
+)
 from cart.files import require
 from cart.primitives.user_warning import warn_user
 from cart.splitting.feature_draw import DRAW_SEED_MAX
@@ -241,6 +246,7 @@ class BaseBagging(
         refuse_missing_target(sample_weight, "sample_weight")
         # Do not cast single precision: that would change the draws, which are scikit-learn's.
         weight = _check_sample_weight(sample_weight, X, dtype=None, ensure_non_negative=True)
+        require_weight(weight)
         if not self.bootstrap:
             warn_user(
                 f"When fitting {type(self).__name__} with sample_weight it is recommended to use "

@@ -288,8 +288,16 @@ def _fold_by_fold(fitted, on):
     every = np.arange(len(codes))
     if isinstance(on, Integral):
         require_folds("on", on, labels, is_classifier)
-    splits = check_cv(on, labels, classifier=is_classifier).split(X, labels)
-    folds = [(every[train], every[test]) for train, test in splits]
+    splits = list(check_cv(on, labels, classifier=is_classifier).split(X, labels))
+    try:
+        folds = [(every[train], every[test]) for train, test in splits]
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            "on must make pairs of training rows and held-out rows, by numbers from 0 to "
+            f"{len(every) - 1}, but one is wrong: {error}"
+        ) from error
+    if not folds or not all(len(rows) for fold in folds for rows in fold):
+        raise ValueError("on makes no folds, or one without training rows or held-out rows.")
     _refuse_parted_groups(fitted.forest, folds)
 
     def refits(seeds, is_first):

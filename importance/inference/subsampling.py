@@ -70,7 +70,7 @@ def over_data(
     array([ 35.,  32., 225., 160.,  99., 107.,  79., 162., 497., 126.])
     """
     require_count("n_subsamples", n_subsamples)
-    if not isinstance(subsample, Real) or np.isnan(subsample):
+    if not isinstance(subsample, Real) or not np.isfinite(subsample):
         raise ValueError(
             f"subsample={subsample!r} must be a share of the rows between 0 and 1, such as 0.5."
         )

@@ -106,3 +106,5 @@ def test_refusals():
     for subsample in (0.0, 1.0, 0.99, 2.0):
         with pytest.raises(ValueError, match="of 30 rows"):
             over_data(forest, X, y, subsample=subsample)
+    with pytest.raises(ValueError, match="subsample=inf must be a share"):
+        over_data(forest, X, y, subsample=np.inf)
