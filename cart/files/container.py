@@ -34,6 +34,12 @@ _DTYPES = {
     "U32": "u4", "I32": "i4", "F32": "f4", "U64": "u8", "I64": "i8", "F64": "f8",
 }  # fmt: skip
 
+# Other errors are not the file's: a signal handler that ends a load at a time limit may raise any.
+_OF_BAD_FILES = (
+    SafetensorError, ArithmeticError, AttributeError, LookupError, RuntimeError,
+    TypeError, ValueError,
+)  # fmt: skip
+
 
 def write(value: Any, path: str | os.PathLike) -> None:
     """Write an object into a file atomically: if it fails, the file stays as it was.
@@ -89,7 +95,7 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
         return restore(json.loads(text), arrays)
     except (DamagedModelError, MemoryError):
         raise
-    except Exception as error:  # safetensors and Python raise various errors for bad files
+    except (*_OF_BAD_FILES, OSError) as error:
         if errno.ENOMEM in (getattr(error, "errno", None), _code_in(error)):
             raise MemoryError(f"There is not enough memory to map {os.fspath(path)!r}.") from error
         if isinstance(error, OSError):

@@ -271,6 +271,22 @@ def test_damage_is_named(tmp_path):
         cart.load(tmp_path / "nothing")
 
 
+def test_a_time_limit_is_not_taken_for_damage(tmp_path, monkeypatch):
+    """A signal handler may raise an error of the program's own at any moment."""
+
+    class TooLate(Exception):
+        pass
+
+    def wait(*_):
+        raise TooLate
+
+    path = tmp_path / "model"
+    cart.DecisionTreeClassifier().fit(*iris()).save(path)
+    monkeypatch.setattr(container, "checksum_of_parts", wait)
+    with pytest.raises(TooLate):
+        cart.load(path)
+
+
 def test_newer_formats_and_other_files_are_named(tmp_path, monkeypatch):
     path = tmp_path / "model"
     with monkeypatch.context() as patch:
