@@ -121,9 +121,8 @@ def resolve_max_features(max_features, n_features):
         return max(1, int(np.sqrt(n_features)))
     if max_features == "log2":
         return max(1, int(np.log2(n_features)))
-    if isinstance(max_features, numbers.Integral):
-        return int(max_features)
-    return max(1, int(max_features * n_features))
+    is_number = isinstance(max_features, numbers.Integral)
+    return max(1, int(max_features if is_number else max_features * n_features))
 
 
 def _resolve_monotonic(constraints, n_features, n_outputs, n_values):

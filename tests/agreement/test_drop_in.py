@@ -172,12 +172,16 @@ def test_many_leaves_need_no_memory():
     assert cart.DecisionTreeClassifier(max_leaf_nodes=many).fit(X, Y).score(X, Y) == 1.0
 
 
-@pytest.mark.parametrize("name", ["DecisionTreeClassifier", "DecisionTreeRegressor"])
-def test_a_leaf_has_a_row_whatever_is_validated(name):
-    """Of classes, a tree grew without end by 0, and failed by less."""
-    params = {"min_samples_leaf": -2, "max_depth": 4, "random_state": 0}
+@pytest.mark.parametrize("params", [{"min_samples_leaf": -2, "max_depth": 4}, {"max_features": 0}])
+@pytest.mark.parametrize(
+    ("name", "y"), [("DecisionTreeClassifier", Y), ("DecisionTreeRegressor", X[:, 0])]
+)
+def test_leaves_have_rows_and_splits_features_whatever_is_validated(name, y, params):
+    """Trees grew without end, or wrote beyond an array, which ended the interpreter."""
     with config_context(skip_parameter_validation=True):
-        ours, theirs = (getattr(home, name)(**params).fit(X, Y) for home in (cart, sklearn.tree))
+        ours, theirs = (
+            getattr(home, name)(**params, random_state=0).fit(X, y) for home in (cart, sklearn.tree)
+        )
     assert_same_tree(ours.tree_, theirs.tree_)
 
 
