@@ -13,7 +13,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from mmap import ACCESS_COPY
 from mmap import mmap as map_file
 from pathlib import Path
@@ -89,6 +89,23 @@ def read(path: str | os.PathLike, mmap: bool = True) -> Any:
     MemoryError
         If there is not enough memory to map it.
     """
+    while True:
+        version = _version_of(path)
+        try:
+            return _read_once(path, mmap)
+        except DamagedModelError:
+            if version == _version_of(path):
+                raise  # else it was replaced while parts of it were read
+
+
+def _version_of(path):
+    """What changes when a file is replaced; None if there is no file."""
+    with suppress(OSError, TypeError, ValueError):
+        state = os.stat(path)
+        return state.st_ino, state.st_mtime_ns
+
+
+def _read_once(path, mmap):
     try:
         text, said, arrays = _parts_of(Path(path), mmap)
         require(said == checksum_of_parts(text, arrays), "its checksum does not match")

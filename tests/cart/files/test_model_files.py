@@ -287,6 +287,23 @@ def test_a_time_limit_is_not_taken_for_damage(tmp_path, monkeypatch):
         cart.load(path)
 
 
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch):
+    """A service may load a model at the moment at which another process saves a new one."""
+    X, y = iris()
+    old, new = (cart.DecisionTreeClassifier(max_depth=depth).fit(X, y) for depth in (1, 4))
+    path = tmp_path / "model"
+    old.save(path)
+    content_of = container._content_of
+
+    def replace_once(*args):
+        monkeypatch.setattr(container, "_content_of", content_of)
+        new.save(path)
+        return content_of(*args)
+
+    monkeypatch.setattr(container, "_content_of", replace_once)
+    np.testing.assert_array_equal(cart.load(path).predict(X), new.predict(X))
+
+
 def test_newer_formats_and_other_files_are_named(tmp_path, monkeypatch):
     path = tmp_path / "model"
     with monkeypatch.context() as patch:
