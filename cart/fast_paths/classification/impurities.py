@@ -100,7 +100,7 @@ def gain_of_squares(prefix, entries, first, last, weight, low_mask):
 class GiniCuts(NamedTuple):
     """Gini impurity."""
 
-    name: int = 0  # numba wants a field
+    n_outputs: int = 1  # of several, see `cart.fast_paths.classification.several_outputs`
 
     def impurity_of(self, counts, weight):
         squares = 0.0
@@ -155,9 +155,11 @@ class GiniCuts(NamedTuple):
 
     def gain_to_beat(self, top, score, counts, weight):
         W = np.float64(weight)
-        if counts.shape[0] > 2:  # the score is the gain - W; a gain has about six roundings
-            error = 10.0 * _ROUNDING * W
-            return np.inf if top - W + error < score else top - 2.0 * error
+        if counts.shape[0] > 2:  # the score is the mean gain - W; a gain has about six roundings
+            n_outputs = np.float64(self.n_outputs)
+            error = 10.0 * _ROUNDING * W * n_outputs
+            missed = top - W * n_outputs + error < score * n_outputs
+            return np.inf if missed else top - 2.0 * error
         # The excess is off by at most 4 roundings of the left weight w, so its quotient by
         # sqrt(w (W - w)) is off by at most 4 sqrt(w / (W - w)) <= 4 sqrt(W) roundings.
         error = 8.0 * _ROUNDING * math.sqrt(W)
@@ -216,11 +218,13 @@ class EntropyCuts(NamedTuple):
     """Entropy in bits. Gains are decreases of weight times entropy, from a table of x log2 x."""
 
     table: np.ndarray  # (at least weight + 1,) int64, in units of _UNIT
+    n_outputs: int = 1
 
     @classmethod
-    def create(cls, weight):
+    def create(cls, weight, n_outputs=1):
         x = np.arange(weight + 1, dtype=np.float64)
-        return cls(np.rint(x * np.log2(np.maximum(x, 1.0)) / _UNIT).astype(np.int64))
+        table = np.rint(x * np.log2(np.maximum(x, 1.0)) / _UNIT).astype(np.int64)
+        return cls(table, n_outputs)
 
     def impurity_of(self, counts, weight):
         entropy = 0.0
@@ -232,8 +236,8 @@ class EntropyCuts(NamedTuple):
         return self.table[count]
 
     def approximate_gains(self, prefix, entries, first, last, counts, weight, low_mask):
-        table = self.table
-        node = -table[weight]
+        table, n_outputs = self.table, self.n_outputs
+        node = -table[weight] * n_outputs
         for c in range(counts.shape[0]):
             node += table[counts[c]]
         for i in range(first, last):
@@ -241,7 +245,7 @@ class EntropyCuts(NamedTuple):
             if entries[i] ^ entries[i + 1] <= low_mask:
                 continue
             left = np.int64(prefix.weight[i])
-            gain = -table[left] - table[weight - left] - node
+            gain = -(table[left] + table[weight - left]) * n_outputs - node
             if counts.shape[0] == 2:
                 second = np.int64(prefix.second[i])
                 gain += table[second] + table[left - second]
@@ -251,9 +255,10 @@ class EntropyCuts(NamedTuple):
             prefix.gain[i] = np.float32(max(gain, 0) * _UNIT)
 
     def gain_to_beat(self, top, score, counts, weight):
-        W = np.float64(weight)
-        error = 4.0 * (counts.shape[0] + 2) * _UNIT + 1e-13 * W + 2.0 * _ROUNDING * top
-        if top - W * impurity_of(self, counts, weight) + error < score:
+        W, n_outputs = np.float64(weight), np.float64(self.n_outputs)
+        n_rounded = counts.shape[0] + 2 * self.n_outputs
+        error = 4.0 * n_rounded * _UNIT + 1e-13 * W * n_outputs + 2.0 * _ROUNDING * top
+        if top - W * impurity_of(self, counts, weight) * n_outputs + error < score * n_outputs:
             return np.inf
         return max(top - 2.0 * error, 0.0)
 

@@ -34,9 +34,9 @@ from cart.fast_paths.classification.impurities import (
 from cart.fast_paths.classification.packed_rows import Layout, pack_rows, total_weight
 from cart.fast_paths.classification.several_outputs import (
     CODES_MAX,
-    GiniOfSeveralCuts,
     JointLayout,
     join_classes,
+    mean_over_outputs,
     one_hot,
 )
 from cart.growth.frontier import NodeStack, push_root, with_weight
@@ -174,18 +174,15 @@ class ClassCountsPath(FastPath):
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
         self._n_classes = plan.n_values * plan.n_outputs
-        self._criterion = GiniCuts() if plan.criterion is Gini else EntropyCuts.create(0)
+        self._criterion = self._create_criterion(0)
         if plan.n_outputs > 1:
-            self._criterion = GiniOfSeveralCuts(plan.n_outputs)
             self._y, self._places = join_classes(self._y, plan.n_values)
 
     @classmethod
     def knows(cls, plan):
         n_values, n_outputs = plan.n_values, plan.n_outputs
         is_known = super().knows(plan) and n_values * n_outputs <= _CLASSES_MAX
-        if n_outputs == 1:
-            return is_known
-        return is_known and plan.criterion is Gini and n_values**n_outputs <= CODES_MAX
+        return is_known and (n_outputs == 1 or n_values**n_outputs <= CODES_MAX)
 
     def accepts(self, weights, is_whole):
         """Whether the weights are whole numbers that fit into words; sets the layout of words."""
@@ -193,11 +190,17 @@ class ClassCountsPath(FastPath):
         if not (super().accepts(weights, is_whole) and is_whole and top <= _WEIGHT_MAX):
             return False
         self._layout = self._create_layout(weights.max())
-        if isinstance(self._criterion, EntropyCuts) and len(self._criterion.table) <= top:
-            if top > max(_TABLE_MAX, _PER_ROW * n_rows):
+        if self._plan.criterion is Entropy and len(self._criterion.table) <= top:
+            if top > max(_TABLE_MAX, _PER_ROW * n_rows) or top * self._plan.n_outputs > _WEIGHT_MAX:
                 return False
-            self._criterion = EntropyCuts.create(int(top))
+            self._criterion = self._create_criterion(int(top))
         return self._layout is not None
+
+    def _create_criterion(self, weight):
+        """The criterion of trees that weigh at most `weight`."""
+        is_gini, n_outputs = self._plan.criterion is Gini, self._plan.n_outputs
+        each = GiniCuts(n_outputs) if is_gini else EntropyCuts.create(weight, n_outputs)
+        return each if n_outputs == 1 else mean_over_outputs(each)
 
     def _create_layout(self, top_weight):
         n_rows = len(self._y)

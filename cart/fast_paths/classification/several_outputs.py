@@ -1,4 +1,4 @@
-"""Gini impurity of several outputs: the mean over the outputs.
+"""Gini impurity and entropy of several outputs: the mean over the outputs.
 
 The classes of a row, one for each output, are written to its word as one joint class. A row counts
 once for each output, so that a node's counts are those of one output after another:
@@ -12,14 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.classification.cumulative_counts import count_left
-from cart.fast_paths.classification.impurities import GiniCuts, child_impurities, impurity_of
+from cart.fast_paths.classification.cumulative_counts import count_left, move_left
+from cart.fast_paths.classification.impurities import (
+    EntropyCuts,
+    GiniCuts,
+    child_impurities,
+    impurity_of,
+)
 from cart.fast_paths.classification.packed_rows import class_of, weight_of
 from cart.jit.decorators import like
 from cart.jit.simd import on_lanes
 
 _WIDTH = 16  # of vectors
-_ROUNDING = 6e-8  # of single precision, relative
 CODES_MAX = 2.0**53  # of joint classes that are told apart
 
 
@@ -99,34 +103,8 @@ def one_hot(places, n_classes):
     return ones, np.empty(n_blocks * _WIDTH, np.int32)
 
 
-@like(GiniCuts)
-class GiniOfSeveralCuts(NamedTuple):
-    """The mean of the Gini impurities of several outputs."""
-
-    n_outputs: int
-
-    def impurity_of(self, counts, weight):
-        n_values, gini = counts.shape[0] // self.n_outputs, 0.0
-        for first in range(0, counts.shape[0], n_values):
-            gini += impurity_of(GiniCuts(0), counts[first : first + n_values], weight)
-        return gini / np.float64(self.n_outputs)
-
-    def move_key(self, left, counts, key, layout):
-        w, c = weight_of(key, layout), class_of(key, layout)
-        on_left = whole = np.int64(0)
-        for output in range(self.n_outputs):
-            place = layout.places[c, output]
-            on_left, whole = on_left + left[place], whole + counts[place]
-            left[place] += w
-        added = w * self.n_outputs
-        return w, w * (2 * on_left + added), w * (added - 2 * (whole - on_left))
-
-    def gain_to_beat(self, top, score, counts, weight):
-        """The score is (gain - n_outputs W) / n_outputs; see GiniCuts."""
-        n_outputs = np.float64(self.n_outputs)
-        W = n_outputs * np.float64(weight)
-        error = 10.0 * _ROUNDING * W
-        return np.inf if top - W + error < n_outputs * score else top - 2.0 * error
+class _Mean:
+    """What both criteria have in common."""
 
     def scores_at_once(self, n):
         return False
@@ -138,18 +116,76 @@ class GiniOfSeveralCuts(NamedTuple):
         left_weight = np.float64(left_weight)
         return -(np.float64(weight) - left_weight) * right - left_weight * left
 
-    def child_impurities(self, left, counts, left_weight, weight):
-        n_values, gini_left, gini_right = counts.shape[0] // self.n_outputs, 0.0, 0.0
-        for first in range(0, counts.shape[0], n_values):
-            own = slice(first, first + n_values)
-            of_left, of_right = child_impurities(
-                GiniCuts(0), left[own], counts[own], left_weight, weight
-            )
-            gini_left, gini_right = gini_left + of_left, gini_right + of_right
-        n_outputs = np.float64(self.n_outputs)
-        return gini_left / n_outputs, gini_right / n_outputs
-
     def write_shares(self, value, counts, weight):
         n_values = value.shape[1]
         for c in range(counts.shape[0]):
             value[c // n_values, c % n_values] = np.float64(counts[c]) / np.float64(weight)
+
+
+@like(GiniCuts)
+@like(_Mean)
+class GiniOfSeveralCuts(NamedTuple):
+    """The mean of the Gini impurities of several outputs."""
+
+    each: GiniCuts
+    n_outputs: int
+
+    def impurity_of(self, counts, weight):
+        n_values, impurity = counts.shape[0] // self.n_outputs, 0.0
+        for first in range(0, counts.shape[0], n_values):
+            impurity += impurity_of(self.each, counts[first : first + n_values], weight)
+        return impurity / np.float64(self.n_outputs)
+
+    def child_impurities(self, left, counts, left_weight, weight):
+        n_values, on_left, on_right = counts.shape[0] // self.n_outputs, 0.0, 0.0
+        for first in range(0, counts.shape[0], n_values):
+            own = slice(first, first + n_values)
+            of_left, of_right = child_impurities(
+                self.each, left[own], counts[own], left_weight, weight
+            )
+            on_left, on_right = on_left + of_left, on_right + of_right
+        n_outputs = np.float64(self.n_outputs)
+        return on_left / n_outputs, on_right / n_outputs
+
+    def move_key(self, left, counts, key, layout):
+        w, c = weight_of(key, layout), class_of(key, layout)
+        on_left = whole = np.int64(0)
+        for output in range(self.n_outputs):
+            place = layout.places[c, output]
+            on_left, whole = on_left + left[place], whole + counts[place]
+            left[place] += w
+        added = w * self.n_outputs
+        return w, w * (2 * on_left + added), w * (added - 2 * (whole - on_left))
+
+
+@like(EntropyCuts)
+@like(_Mean)
+class EntropyOfSeveralCuts(NamedTuple):
+    """The mean of the entropies of several outputs."""
+
+    each: EntropyCuts
+    n_outputs: int
+    table: np.ndarray  # that of `each`
+
+    def impurity_of(self, counts, weight):
+        return impurity_of(self.each, counts, weight) / np.float64(self.n_outputs)
+
+    def child_impurities(self, left, counts, left_weight, weight):
+        n_outputs = np.float64(self.n_outputs)
+        on_left, on_right = child_impurities(self.each, left, counts, left_weight, weight)
+        return on_left / n_outputs, on_right / n_outputs
+
+    def move_key(self, left, counts, key, layout):
+        w, c = weight_of(key, layout), class_of(key, layout)
+        more = less = np.int64(0)
+        for output in range(self.n_outputs):
+            own_more, own_less = move_left(self, left, counts, layout.places[c, output], w)
+            more, less = more + own_more, less + own_less
+        return w, more, less
+
+
+def mean_over_outputs(each):
+    """The criterion of several outputs, given that of one."""
+    if isinstance(each, EntropyCuts):
+        return EntropyOfSeveralCuts(each, each.n_outputs, each.table)
+    return GiniOfSeveralCuts(each, each.n_outputs)

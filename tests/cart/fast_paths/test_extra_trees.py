@@ -194,14 +194,15 @@ def test_classes_are_the_same_on_any_tiers(
 @pytest.mark.parametrize("n_values", [2, 3])
 @pytest.mark.parametrize("n_outputs", [2, 4, 9])
 @pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing):
+@pytest.mark.parametrize("criterion", [criteria.Gini, criteria.Entropy])
+def test_classes_of_several_outputs_are_counted(n_outputs, n_values, missing, criterion):
     rng, n_rows = np.random.default_rng(0), fewer(2000)
     X = rng.normal(size=(n_rows, 9))
     y = np.round(X[:, :n_outputs] + rng.normal(size=(n_rows, n_outputs))).clip(0, n_values - 1)
     X[rng.random(X.shape) < missing] = np.nan
     table = FloatTable.encode(Columns(X.astype(np.float32)))
     model = DecisionTreeClassifier(max_features=0.4)
-    plan = make_plan(model, criteria.Gini, "random", *X.shape, n_outputs, n_values)
+    plan = make_plan(model, criterion, "random", *X.shape, n_outputs, n_values)
     fast, general = paths(table, y, plan, RandomClassCountsPath)
     weights = rng.integers(0, 3, (2, n_rows)).astype(float)
     for both in zip(fast.grow(weights, [1, 2]), general.grow(weights, [1, 2]), strict=True):

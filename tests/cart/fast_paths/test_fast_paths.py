@@ -237,9 +237,10 @@ def test_trees_of_several_means_are_the_general_ones(seed, params, n_outputs, mi
     n_classes=st.integers(2, 4),
     missing=st.sampled_from([0.0, 0.2]),
     n_leaves=st.sampled_from([None, None, 10]),
+    criterion=st.sampled_from(["gini", "entropy"]),
 )
 def test_class_trees_of_several_outputs_are_the_general_ones(
-    seed, params, n_outputs, n_classes, missing, n_leaves
+    seed, params, n_outputs, n_classes, missing, n_leaves, criterion
 ):
     rng = np.random.default_rng(seed)
     n, n_features = rng.integers(1, 400), rng.integers(1, 12)
@@ -249,15 +250,16 @@ def test_class_trees_of_several_outputs_are_the_general_ones(
     X[rng.random(X.shape) < missing] = np.nan
     weights = rng.integers(0, 4, (3, n)).astype(float)
     weights[:, rng.integers(n)] = 1.0
-    params = {**params, "max_leaf_nodes": n_leaves}
+    params = {**params, "max_leaf_nodes": n_leaves, "criterion": criterion}
     both = grow_both_ways(X, y, weights, params, ClassCountsPath, is_narrow=False)
     for ours, theirs in zip(*both, strict=True):
         assert_same_nodes(ours, theirs)
         np.testing.assert_array_equal(ours.n_classes, theirs.n_classes)
 
 
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize(("n_outputs", "n_classes"), [(3, 2), (3, 4), (20, 2), (2, 10)])
-def test_large_class_trees_of_several_outputs_are_the_general_ones(n_outputs, n_classes):
+def test_large_class_trees_of_several_outputs_are_the_general_ones(n_outputs, n_classes, criterion):
     """So many rows are screened, so many labels have thousands of combinations, and the last output
     has two classes only."""
     rng, n = np.random.default_rng(0), fewer(8000)
@@ -266,7 +268,7 @@ def test_large_class_trees_of_several_outputs_are_the_general_ones(n_outputs, n_
     y = y.clip(0, n_classes - 1).astype(int)
     y[0, 0], y[:, -1] = n_classes - 1, y[:, -1].clip(0, 1)
     weights = rng.integers(0, 4, (2, n)).astype(float)
-    assert_same_growth(X, y, weights, {}, ClassCountsPath, is_narrow=False)
+    assert_same_growth(X, y, weights, {"criterion": criterion}, ClassCountsPath, is_narrow=False)
 
 
 def test_more_classes_of_several_outputs_than_fit_a_word_go_the_general_path():

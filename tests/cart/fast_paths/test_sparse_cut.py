@@ -69,8 +69,6 @@ def test_trees_are_the_general_ones(
     y = np.where(X[:, 0] > 0, n_classes - 1, y).astype(float)
     weights = rng.integers(0, 4, (2, n)).astype(float)
     weights[:, rng.integers(n)] = 1.0
-    if n_outputs > 1:
-        params["criterion"] = "gini"
     model = DecisionTreeClassifier(**params)
     if is_constrained and n_classes == 2 and n_outputs == 1:
         model.monotonic_cst = rng.integers(-1, 2, n_features)
@@ -133,8 +131,6 @@ def test_dense_tables_that_are_mostly_equal(
     X[:, 3], X[:, 4] = most + 3e-8 * (rng.random(n) < 0.05), X[:, 4] * 4e-8
     X[1], X[2] = most + 1, most + 2  # no column is constant
     y = np.where(X[:, 0] > most, n_classes - 1, rng.integers(0, n_classes, n)).astype(float)
-    if n_outputs > 1:
-        params["criterion"] = "gini"
     y = labels_of(rng, y, n_classes, n_outputs)
     plan = plan_of(DecisionTreeClassifier(**params), X.shape, n_classes, n_outputs)
     table = encode(Columns(X.astype(np.float32)), keeps_values=keeps_values or bins is not None)
