@@ -288,10 +288,10 @@ def _fold_by_fold(fitted, on):
     every = np.arange(len(codes))
     if isinstance(on, Integral):
         require_folds("on", on, labels, is_classifier)
-    splits = list(check_cv(on, labels, classifier=is_classifier).split(X, labels))
+    splits = check_cv(on, labels, classifier=is_classifier).split(X, labels)
     try:
         folds = [(every[train], every[test]) for train, test in splits]
-    except (IndexError, TypeError, ValueError) as error:
+    except (IndexError, TypeError) as error:
         raise ValueError(
             "on must make pairs of training rows and held-out rows, by numbers from 0 to "
             f"{len(every) - 1}, but one is wrong: {error}"
