@@ -214,7 +214,7 @@ def _share_nodes(X, y):
 
 
 def _outputs(side, tables):
-    """Fits with three outputs."""
+    """Fits with three outputs, and with more where these have kernels of their own."""
     for criterion in side.criteria:
         for what, X, asked in tables.numbers_and_categories(criterion):
             model = side.Forest(3, criterion=criterion, **asked)
@@ -227,6 +227,10 @@ def _outputs(side, tables):
             yield f"three outputs, {criterion}", _fit(model, tables.numbers, side.outputs)
     for what, X, asked in tables.numbers_and_categories():
         yield f"three outputs, {what}, extra trees", _fit(side.Extras(3, **asked), X, side.outputs)
+    if "squared_error" in side.criteria:
+        for what, model in (("forest", side.Forest(3)), ("extra trees", side.Extras(3))):
+            six = np.tile(side.outputs, 2)
+            yield f"six outputs, {what}", _fit(model, tables.numbers, six)
 
 
 def _books(side, tables):

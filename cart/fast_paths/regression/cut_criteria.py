@@ -27,7 +27,7 @@ from cart.fast_paths.regression.cut_score import (
 )
 from cart.fast_paths.regression.median_cuts import AbsoluteErrorCuts
 from cart.fast_paths.regression.node_sums import REST, TOTAL, AnyCuts, halves_with
-from cart.fast_paths.regression.several_means import SeveralMeansCuts
+from cart.fast_paths.regression.several_means import means_of
 from cart.fast_paths.regression.small_nodes.subtree import grow_small_subtree
 from cart.fast_paths.regression.sorted_rows import hand_to_small_node
 from cart.jit.decorators import inline_kernel, kernel, like
@@ -238,7 +238,7 @@ class PoissonCuts(NamedTuple):
 def cuts_of(plan, y):
     """The criterion of a plan, for these targets, as the paths on sums know it."""
     if plan.n_outputs > 1:
-        return SeveralMeansCuts.create(plan.n_outputs)
+        return means_of(plan.n_outputs)
     if plan.criterion is Gini and plan.n_values == 2:
         return GiniOfTwoCuts()
     if plan.criterion in (Gini, Entropy):

@@ -1,25 +1,30 @@
-"""Squared error of two or three outputs: the mean of their variances.
+"""Squared error of several outputs: the mean of their variances.
 
-The weight and three targets of a row are stored side by side, so that one cache line holds them.
-The targets of a third output that does not exist are 0, which changes no sum:
+The weight and the targets of a row are stored side by side. Of two or three outputs, these are
+always three, so that one cache line holds them and vectors search several features at once; the
+targets of a third output that does not exist are 0, which changes no sum:
 
     targets = [ w0 a0 b0 c0 | w1 a1 b1 c1 | ... ]
 
 A node's sums are its weight, the sum of w a, the sum of all weighted squares, the bounds of its
-value (infinite here), and the sums of w b and w c.
+value (infinite here), and the sums of w b and w c. Of more outputs, rows have as many targets, and
+the sums of all outputs stand behind the bounds.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.best_cut import searching
-from cart.fast_paths.regression.cut_score import WEIGHT
+from cart.fast_paths.regression.best_cut import is_cut_after, searching
+from cart.fast_paths.regression.cut_score import WEIGHT, begin_search
 from cart.fast_paths.regression.node_sums import REST, TOTAL, UPPER, AnyCuts, Halves
+from cart.fast_paths.regression.sorted_rows import row_at
 from cart.jit.decorators import inline_kernel, kernel, like
 
-MOST = 3  # outputs
-PER_ROW = 1 + MOST
+MOST = 32  # outputs
+_MOST_IN_LANES = 3
+_PER_ROW = 1 + _MOST_IN_LANES
+_SUMS = UPPER + 1  # where the sums of many outputs begin
 
 
 def _score_of_means(left_weight, left, weight, total):
@@ -31,28 +36,28 @@ def _score_of_means(left_weight, left, weight, total):
 
 
 _mean_score = inline_kernel(_score_of_means)
-_search = searching(_score_of_means, n_outputs=MOST)
+_search = searching(_score_of_means, n_outputs=_MOST_IN_LANES)
 
 
 @like(AnyCuts)
 class SeveralMeansCuts(NamedTuple):
-    """The mean variance of the targets of up to MOST outputs."""
+    """The mean variance of the targets of two or three outputs."""
 
     n_outputs: float
-    totals: np.ndarray  # (MOST,) float64: sums of each output in the current node
+    totals: np.ndarray  # (_MOST_IN_LANES,) float64: sums of each output in the current node
 
     @classmethod
     def create(cls, n_outputs):
-        return cls(float(n_outputs), np.zeros(MOST))
+        return cls(float(n_outputs), np.zeros(_MOST_IN_LANES))
 
     def take_row(self, targets, row, weight, y):
-        targets[PER_ROW * row] = weight
-        for k in range(MOST):
-            targets[PER_ROW * row + 1 + k] = y[row, k] if k < y.shape[1] else 0.0
+        targets[_PER_ROW * row] = weight
+        for k in range(_MOST_IN_LANES):
+            targets[_PER_ROW * row + 1 + k] = y[row, k] if k < y.shape[1] else 0.0
 
     def copy_row(self, targets, row, copied, i):
-        for k in range(PER_ROW):
-            copied[PER_ROW * i + k] = targets[PER_ROW * np.int64(row) + k]
+        for k in range(_PER_ROW):
+            copied[_PER_ROW * i + k] = targets[_PER_ROW * np.int64(row) + k]
 
     def sum_node(self, samples, targets, start, end, sums):
         _add_up(samples, targets, start, end, sums)
@@ -84,12 +89,12 @@ class SeveralMeansCuts(NamedTuple):
         return weight, a, _mean_score(weight, (a, b, c), sums[WEIGHT], of_node)
 
     def search_lanes(self, lanes, width, rows, table):
-        for k in range(MOST):
+        for k in range(_MOST_IN_LANES):
             lanes.totals[k] = self.totals[k]
         _search(lanes, width, rows, table)
 
     def add_row_to_lane(self, lanes, k, row, rows):
-        at = PER_ROW * np.int64(row)
+        at = _PER_ROW * np.int64(row)
         weight = rows.targets[at]
         lanes.left_weight[k] += weight
         lanes.left_sum[k] += weight * rows.targets[at + 1]
@@ -114,7 +119,7 @@ class SeveralMeansCuts(NamedTuple):
 @inline_kernel
 def _take_totals(self, sums):
     """Keep a node's sums of all outputs in `totals`."""
-    for k in range(MOST):
+    for k in range(_MOST_IN_LANES):
         self.totals[k] = sums[TOTAL if k == 0 else UPPER + k]
 
 
@@ -123,7 +128,7 @@ def _add_up(samples, targets, start, end, sums):
     """Write weight, sums and squares of samples[start:end] to `sums`."""
     weight, first, second, third, squares = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(start, end):
-        at = PER_ROW * np.int64(samples[i])
+        at = _PER_ROW * np.int64(samples[i])
         here = targets[at]
         wa, wb, wc = here * targets[at + 1], here * targets[at + 2], here * targets[at + 3]
         weight += here
@@ -153,7 +158,7 @@ def _sums_left(samples, targets, n_left, weight, totals):
         return _left_from_right(samples, targets, n_left, samples.shape[0], weight, totals)
     left, first, second, third = 0.0, 0.0, 0.0, 0.0
     for i in range(n_left):
-        at = PER_ROW * np.int64(samples[i])
+        at = _PER_ROW * np.int64(samples[i])
         here = targets[at]
         left += here
         first += here * targets[at + 1]
@@ -167,7 +172,7 @@ def _left_from_right(rows, targets, middle, end, weight, totals):
     """Weight and sums left of `middle`: the node's less rows[middle:end], the last row first."""
     first, second, third = totals[0], totals[1], totals[2]
     for i in range(end - 1, middle - 1, -1):
-        at = PER_ROW * np.int64(np.uint32(rows[i]))
+        at = _PER_ROW * np.int64(np.uint32(rows[i]))
         here = targets[at]
         weight -= here
         first -= here * targets[at + 1]
@@ -195,3 +200,197 @@ def _sum_children(self, samples, targets, node, middle, sums):
         totals[2] - third,
     )  # fmt: skip
     return Halves(left, right, weight, 0.0)
+
+
+# -------------------------------------------------------------------------- many outputs
+
+
+@like(AnyCuts)
+class ManyMeansCuts(NamedTuple):
+    """The mean variance of the targets of more outputs. A feature is searched at a time."""
+
+    n_outputs: float
+    totals: np.ndarray  # (n_outputs,) float64: sums of each output in the current node
+    left: np.ndarray  # (n_outputs,) float64: sums left of the current cut
+
+    @classmethod
+    def create(cls, n_outputs):
+        return cls(float(n_outputs), *np.zeros((2, n_outputs)))
+
+    def take_row(self, targets, row, weight, y):
+        at = _place_of(self, row)
+        targets[at] = weight
+        for k in range(y.shape[1]):
+            targets[at + 1 + k] = y[row, k]
+
+    def copy_row(self, targets, row, copied, i):
+        at, to = _place_of(self, row), _place_of(self, i)
+        for k in range(1 + self.left.shape[0]):
+            copied[to + k] = targets[at + k]
+
+    def sum_node(self, samples, targets, start, end, sums):
+        _add_up_many(self, samples, targets, start, end, sums)
+
+    def root_impurity(self, samples, targets, n, sums):
+        return _variance_of_many(self, sums[WEIGHT], sums[REST], sums[_SUMS:])
+
+    def sum_children(self, samples, targets, node, middle, sums):
+        of_left, of_right = sums[node.row + 1], sums[node.row]
+        begin_search(self, samples, targets, sums, node)
+        mine, n_left = samples[node.start : node.end], middle - node.start
+        weight = _sum_left_of_many(self, mine, targets, n_left, node.weight)
+        _add_up_many(self, samples, targets, middle, node.end, of_right)
+        _add_up_many(self, samples, targets, node.start, middle, of_left)
+        left = _variance_of_many(self, weight, of_left[REST], self.left)
+        for k in range(self.left.shape[0]):
+            self.left[k] = self.totals[k] - self.left[k]
+        rest = node.rest - of_left[REST]
+        right = _variance_of_many(self, node.weight - weight, rest, self.left)
+        return Halves(left, right, weight, 0.0)
+
+    def is_free_of_order(self):
+        return False
+
+    def write_value(self, value, sums):
+        for k in range(value.shape[0]):
+            value[k, 0] = sums[_SUMS + k] / sums[WEIGHT]
+
+    def begin_search(self, samples, targets, sums, node):
+        for k in range(self.totals.shape[0]):
+            self.totals[k] = sums[node.row, _SUMS + k]
+        return 0.0
+
+    def score_divided(self, samples, targets, n_left, sums):
+        for k in range(self.totals.shape[0]):
+            self.totals[k] = sums[_SUMS + k]
+        weight = _sum_left_of_many(self, samples, targets, n_left, sums[WEIGHT])
+        return weight, 0.0, _score_of_many(self, weight, sums[WEIGHT])
+
+    def search_lanes(self, lanes, width, rows, table):
+        bar = lanes.best[0]
+        for k in range(width):
+            if k == 0 or lanes.first[k] != lanes.first[0]:  # else the lane has no feature
+                bar = _search_many(self, lanes, k, rows, table, bar)
+
+    def add_row_to_lane(self, lanes, k, row, rows):
+        if lanes.left_weight[k] == 0.0:  # the first row
+            self.left[:] = 0.0
+        lanes.left_weight[k] += _move(self, rows.targets, row, 1.0)
+
+    def sum_lane_from_right(self, lanes, k, i, n, rows):
+        first = lanes.first[k]
+        right = rows.entries[first + i + 1 : first + n]
+        lanes.left_weight[k] = _sum_side(self, right, rows.targets, True, rows.weight)
+
+    def settled_score(self, lanes, k, rows):
+        return _score_of_many(self, lanes.left_weight[k], rows.weight)
+
+
+@inline_kernel
+def _place_of(self, row):
+    """Where `targets` has the weight of a row; the targets of all outputs follow."""
+    return (1 + self.left.shape[0]) * np.int64(row)
+
+
+@inline_kernel
+def _move(self, targets, row, sign):
+    """Add a row to `left`, or take it away; return its weight."""
+    at = _place_of(self, row)
+    weight = sign * targets[at]
+    for k in range(self.left.shape[0]):
+        self.left[k] += weight * targets[at + 1 + k]
+    return weight
+
+
+@kernel
+def _add_up_many(self, samples, targets, start, end, sums):
+    """Write weight, sums and squares of samples[start:end] to `sums`."""
+    weight, squares = 0.0, 0.0
+    sums[TOTAL] = 0.0
+    sums[_SUMS:] = 0.0
+    for i in range(start, end):
+        at = _place_of(self, samples[i])
+        weight += targets[at]
+        for k in range(self.left.shape[0]):
+            moved = targets[at] * targets[at + 1 + k]
+            sums[_SUMS + k] += moved
+            squares += moved * targets[at + 1 + k]
+    sums[WEIGHT], sums[REST] = weight, squares
+
+
+@inline_kernel
+def _variance_of_many(self, weight, squares, sums):
+    variance = squares / weight
+    for k in range(sums.shape[0]):
+        variance -= (sums[k] / weight) * (sums[k] / weight)
+    return variance / self.n_outputs
+
+
+@inline_kernel
+def _sum_left_of_many(self, samples, targets, n_left, weight):
+    """Return the weight left of a cut, and write its sums to `left`; from the shorter side."""
+    if n_left > samples.shape[0] - n_left:
+        return _sum_side(self, samples[n_left:], targets, True, weight)
+    return _sum_side(self, samples[:n_left], targets, False, weight)
+
+
+@kernel
+def _sum_side(self, samples, targets, is_right, weight):
+    """As `_sum_left_of_many`, given all samples on one side of the cut; on the right, these are
+    taken from the node's sums, the last one first."""
+    n = samples.shape[0]
+    first, step = (n - 1, -1) if is_right else (0, 1)
+    for k in range(self.left.shape[0]):
+        self.left[k] = self.totals[k] if is_right else 0.0
+    left_weight = weight if is_right else 0.0
+    for k in range(n):
+        row = np.uint32(samples[first + k * step])
+        left_weight += _move(self, targets, row, np.float64(step))
+    return left_weight
+
+
+@inline_kernel
+def _score_of_many(self, left_weight, weight):
+    """Score of a cut as scikit-learn calculates it, from the sums on its left."""
+    squares_left, squares_right = 0.0, 0.0
+    for k in range(self.left.shape[0]):
+        right = self.totals[k] - self.left[k]
+        squares_left += self.left[k] * self.left[k]
+        squares_right += right * right
+    return squares_left / left_weight + squares_right / (weight - left_weight)
+
+
+@kernel
+def _search_many(self, lanes, k, rows, table, bar):
+    """Find the best cut of a lane that scores more than the bar; return its score, or the bar."""
+    n, whole, column = rows.n, rows.weight, lanes.column[k]
+    entries = rows.entries[lanes.first[k] :][:n]
+    weight, previous = 0.0, np.int64(0)
+    self.left[:] = 0.0
+    for i in range(n - 1 - rows.n_beside):
+        weight += _move(self, rows.targets, row_at(entries, i), 1.0)
+        n_left = i + 1
+        if n_left <= rows.n_beside or not is_cut_after(entries, i, table, column):
+            continue
+        if n_left - previous > n - n_left:
+            weight = _sum_side(self, entries[n_left:], rows.targets, True, whole)
+        previous = n_left
+        if rows.is_bound and min(weight, whole - weight) < rows.min_weight:
+            continue
+        score = _score_of_many(self, weight, whole)
+        if score > bar:
+            bar = score
+            lanes.best[k], lanes.place[k] = score, i
+    return bar
+
+
+def means_of(n_outputs):
+    """The criterion of so many outputs."""
+    many = n_outputs > _MOST_IN_LANES
+    return ManyMeansCuts.create(n_outputs) if many else SeveralMeansCuts.create(n_outputs)
+
+
+def sizes_of(n_outputs):
+    """How many numbers that criterion keeps of a row, and how many sums besides those of all."""
+    many = n_outputs > _MOST_IN_LANES
+    return (1 + n_outputs, n_outputs) if many else (_PER_ROW, _MOST_IN_LANES - 1)

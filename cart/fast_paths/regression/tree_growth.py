@@ -21,7 +21,7 @@ from cart.fast_paths.base import (
     write_split,
     write_way_of_missing,
 )
-from cart.fast_paths.regression import class_weights, several_means
+from cart.fast_paths.regression import class_weights
 from cart.fast_paths.regression.cut_score import (
     WEIGHT,
     copy_row,
@@ -32,6 +32,7 @@ from cart.fast_paths.regression.cut_score import (
     write_value,
 )
 from cart.fast_paths.regression.node_sums import LOWER, REST, TOTAL, UPPER, SwapScratch
+from cart.fast_paths.regression.several_means import sizes_of
 from cart.fast_paths.regression.small_nodes.node import small_node_max
 from cart.fast_paths.regression.small_nodes.ranked_rows import SmallNode
 from cart.fast_paths.rows_across import create_across, write_across
@@ -268,7 +269,7 @@ class MeanPath(FastPath):
         if plan.criterion in _OF_CLASSES:
             self._more_sums = plan.n_values
         if plan.n_outputs > 1:
-            self._more_sums, self._per_row = several_means.MOST - 1, several_means.PER_ROW
+            self._per_row, self._more_sums = sizes_of(plan.n_outputs)
         if plan.criterion is Gini and plan.n_values == 2:
             self._y = 1.0 - self._y
 
