@@ -31,7 +31,7 @@ INTRODUCTION = """# Benchmarks
 
 Made by `python -m benchmarks tables` from `benchmarks/results`; `python -m benchmarks --help` lists
 the commands that measure. A *bar* is the value aimed at, and *reached* tells whether it was met.
-The end of each section gives the versions, the CPU and the commit of the measurement.
+The end of each section gives the versions, the CPU and the commits of the measurement.
 """
 BEGIN, END = "<!-- figures, by python -m benchmarks tables -->\n", "<!-- end of figures -->\n"
 
@@ -58,9 +58,18 @@ def page():
         parts += [display.markdown(getattr(module, kind)(content)) for kind in kinds]
         for figure in sorted((PAGE.parent / "figures").glob(f"{name}_*.png")):
             parts.append(f"![{figure.stem.replace('_', ' ')}](figures/{figure.name})\n")
-        where = ", ".join(f"{key} {value}" for key, value in content["environment"].items())
-        parts.append(f"Measured with: {where}.\n")
+        parts.append(_measured_with(content))
     return "\n".join(parts)
+
+
+def _measured_with(content):
+    """The environment of the last measurement, and the commits of rows that are older."""
+    where = ", ".join(f"{key} {value}" for key, value in content["environment"].items())
+    lists = (rows for rows in content.values() if isinstance(rows, list))
+    rows = (row for rows in lists for row in rows if isinstance(row, dict))
+    older = {row["commit"] for row in rows if "commit" in row} - {content["environment"]["commit"]}
+    also = f" Other rows are of {', '.join(sorted(older))}." if older else ""
+    return f"Measured with: {where}.{also}\n"
 
 
 def with_figures(text, content):

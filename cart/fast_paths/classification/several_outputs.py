@@ -6,6 +6,8 @@ once for each output, so that a node's counts are those of one output after anot
     outputs    a: 0 1    b: 0 1 2          joint class   0  1  2  3
     counts     a0 a1  .  b0 b1 b2          is counted    a0 a0 a1 a1
                                            and           b0 b2 b0 b1
+
+All outputs have as many places as the one with the most classes; the point is one that stays 0.
 """
 
 from typing import NamedTuple
