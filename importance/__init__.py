@@ -2,7 +2,7 @@
 
 from cart.interop import old_names
 from importance.conditional import conditional_permutation
-from importance.core import Importances
+from importance.core import Importances, of_output
 from importance.drop_column import drop_column
 from importance.impurity import (
     Masking,
@@ -48,6 +48,7 @@ __all__ = [
     "janitza",
     "masking",
     "mdi",
+    "of_output",
     "one_hot_groups",
     "oob_permutation",
     "optimism",

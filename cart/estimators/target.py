@@ -175,7 +175,8 @@ def encode_known_labels(y, labels):
         position = np.searchsorted(known, columns[:, k]).clip(max=len(known) - 1)
         strange = columns[known[position] != columns[:, k], k]
         if len(strange):
-            raise ValueError(f"y holds {strange[0]!r}, which is not among the classes {known}.")
+            first = strange.tolist()[0]
+            raise ValueError(f"y holds {first!r}, which is not among the classes {known}.")
         codes[:, k] = position
     return Target(codes, list(labels))
 

@@ -44,7 +44,7 @@ def fitted_at_once(estimator):
 
 def copy_of(estimator, **changes):
     """A copy of the estimator that shares the values of its attributes, but for some `changes`."""
-    copy = object.__new__(type(estimator))
+    copy = type(estimator).__new__(type(estimator))
     copy.__dict__.update(vars(estimator), **changes)
     return copy
 

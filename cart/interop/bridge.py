@@ -19,7 +19,7 @@ from cart.interop.versions import warn_if_unchecked
 from cart.table.precision import precision_of
 from cart.tree.nodes import LEAF, UNDEFINED, Nodes
 from cart.tree.packed_surrogates import goes_by_surrogates
-from cart.tree.tree import Tree
+from cart.tree.tree import Tree, copied_nodes
 
 warn_if_unchecked()
 
@@ -145,9 +145,7 @@ def from_sklearn(estimator: BaseEstimator) -> BaseEstimator:
     ours = counterpart(estimator, sklearn.tree, cart)
     check_is_fitted(estimator)
     peer = estimator.tree_
-    kinds = zip(Nodes._fields, Nodes.create(0, 1, 1), strict=True)
-    arrays = (np.array(getattr(peer, name), like.dtype) for name, like in kinds)
-    ours.tree_, ours._grown_in = Tree(_reached(Nodes(*arrays)), peer.n_features), "float32"
+    ours.tree_, ours._grown_in = Tree(_reached(copied_nodes(peer)), peer.n_features), "float32"
     if peer.n_outputs > 1:
         ours.tree_._n_classes = np.array(peer.n_classes, np.int64)
     copy_attributes(estimator, ours, _FITTED)

@@ -351,6 +351,21 @@ def _as_rows(X):
     return X
 
 
+def copied_nodes(tree: Any) -> Nodes:
+    """Copies of the node arrays of a tree, with the dtypes of Nodes.
+
+    Parameters
+    ----------
+    tree : any object with scikit-learn's node arrays
+
+    Returns
+    -------
+    Nodes
+    """
+    kinds = zip(Nodes._fields, Nodes.create(0, 1, 1), strict=True)
+    return Nodes(*(np.array(getattr(tree, name), like.dtype) for name, like in kinds))
+
+
 def parents_of(tree: Any) -> NDArray[np.int64]:
     """Number of each node's parent; -1 for the root.
 

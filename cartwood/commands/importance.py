@@ -51,7 +51,7 @@ def _blocks(
     model: Any, training: fitting.Training, comparison: Any, has_pictures: bool
 ) -> Iterator[str]:
     """The blocks of the page."""
-    from importance.core.ordering import leading  # slow to import
+    from importance.core.numbers import leading  # slow to import
 
     result = comparison.results["oob_permutation"]
     shown = leading(result.values, TOP, comparison.named)[::-1]

@@ -51,7 +51,7 @@ def adopt(model: Any) -> Any:
     Raises
     ------
     TypeError
-        If there is none, or if it predicts neither classes nor numbers, or has several outputs.
+        If there is none, or if it predicts neither classes nor numbers.
     ValueError
         If a forest of scikit-learn has other parameters than its trees.
     NotFittedError
@@ -83,11 +83,27 @@ def adopt(model: Any) -> Any:
     return _with_steps_before(steps, model) if steps else model
 
 
+def forest_or_tree(model: Any) -> Any:
+    """The forest in a model, see `adopt`, or the model if it is a fitted tree."""
+    holds_others = ("n_estimators", "steps", "best_estimator_")
+    if not hasattr(model, "fit") or any(hasattr(model, name) for name in holds_others):
+        return adopt(model)
+    check_is_fitted(model)
+    if not hasattr(model, "tree_"):
+        raise TypeError(f"{type(model).__name__} is neither a forest nor a tree.")
+    return model
+
+
 def refuse_refits(forest: Any, does: str) -> None:
     """Raise a TypeError if an adopted forest cannot be grown again as it was.
 
     `does` begins the message with what would grow it again.
     """
+    if is_one_of_several(forest) or forest.estimators_[0].tree_.n_outputs > 1:
+        raise TypeError(
+            f"{does} grows the forest again, but its trees were grown for several outputs; fit a "
+            "forest for one."
+        )
     if isinstance(forest, BaggedTrees):
         raise TypeError(
             f"{does} grows the forest again, which a {forest.name} does not support, because it "
@@ -108,6 +124,11 @@ def refuse_steps(forest: Any) -> None:
             "fitted on the original ones. If these steps do not depend on y, give it the forest, "
             "pipeline[-1], and its table, pipeline[:-1].transform(X)."
         )
+
+
+def is_one_of_several(forest: Any) -> bool:
+    """Whether an adopted forest is that of one output of several, see `of_output`."""
+    return hasattr(forest.estimators_[0], "_output")
 
 
 def take_steps(forest: Any, X: Any) -> Any:
@@ -136,11 +157,6 @@ def _require_forest(model):
         raise TypeError(
             f"{name} does not predict a target, so no feature can be important for its "
             "predictions; fit a random forest with y."
-        )
-    if trees[0].n_outputs > 1:
-        raise TypeError(
-            "Importances of multi-output forests are not supported: this "
-            f"{name} has {trees[0].n_outputs} outputs. Fit a forest per output."
         )
 
 

@@ -13,7 +13,7 @@ from forest.growing.thread_pool import bytes_of
 from forest.inference.training_rows import is_of_one_table, is_table_of, require_as_many_rows
 from forest.sampling.bootstrap import Bootstrap
 from forest.sampling.weights import in_bag_weight
-from importance.core.adoption import take_steps
+from importance.core.adoption import is_one_of_several, take_steps
 from importance.core.training_table import fills_leaves, grew_on
 
 NO_ROW = "No row is out of bag for any tree; draw fewer rows with max_samples."
@@ -157,8 +157,9 @@ def check_evaluation_rows(
     """Check rows to evaluate a forest on, and return X, codes and weight as in FittedForest.
 
     Raises ValueError if they do not match the forest or each other, or if the weights have no
-    positive and finite sum.
+    positive and finite sum; TypeError if the forest predicts several outputs.
     """
+    require_one_output(forest, trees_of(forest)[0])
     X = take_rows(forest, X)
     y = np.asarray(y)
     if y.shape == (X.shape[0], 1):
@@ -209,6 +210,11 @@ def _require_training_table(fitted):
             f"A {fitted.forest.name} of trees with {name} weights rows tree by tree, which this "
             f"importance does not support; fit a random forest with {name}."
         )
+    if is_one_of_several(fitted.forest) and getattr(fitted.forest, "class_weight", None):
+        raise TypeError(
+            "class_weight weights rows by the classes of all outputs, which this importance of one "
+            "output does not support; fit the forest without class_weight."
+        )
     is_same = is_table_of(fitted.forest, fitted.X, fitted.codes)
     if is_same is None:
         is_same = grew_on(fitted)
@@ -228,6 +234,15 @@ def refuse_several_tables(forest: Any) -> None:
             "The forest was fitted on several tables (warm_start=True), or drew the rows of one "
             "in several ways, so no single table is that of all its trees. Fit it on one table, "
             "or judge it on held-out rows (held_out_permutation)."
+        )
+
+
+def require_one_output(model: Any, tree: Any) -> None:
+    """Raise a TypeError if a model, of this tree among others, predicts several outputs."""
+    if tree.n_outputs > 1:
+        raise TypeError(
+            f"This {getattr(model, 'name', type(model).__name__)} predicts {tree.n_outputs} "
+            "outputs; take one of them, of_output(model, 0), with its y, y[:, 0]."
         )
 
 

@@ -1,16 +1,47 @@
-"""Numbers as sentences, reprs, tables and pages show them.
+"""Numbers as sentences, reprs, tables and pages show them: in order, and rounded.
 
-Powers of ten are only used below 1e-12 and from 1e15 on, where doubles have hardly any decimals.
+The largest come first; equal values keep their order. Powers of ten are only used below 1e-12 and
+from 1e15 on, where doubles have hardly any decimals.
 """
 
+from collections.abc import Iterable, Sequence
 from math import floor, log10
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from importance.core.given import require_count
+
 _MOST_DECIMALS = 12
 _LARGEST = 1e15
 _ROUNDING = 1e-12  # values below this share of the largest are rounding errors
+
+
+def descending(values: np.ndarray) -> np.ndarray:
+    """Positions of the values, the largest first."""
+    return np.argsort(-values, kind="stable")
+
+
+def leading(values: np.ndarray, n: int, also: Iterable[int] = ()) -> np.ndarray:
+    """Positions of the n largest values and of `also`, the largest last (on top in pictures)."""
+    require_count("max_features", n)
+    order = descending(values)
+    is_shown = np.isin(order, list(also))
+    is_shown[:n] = True
+    return order[is_shown][::-1]
+
+
+def ranks_of(values: np.ndarray) -> np.ndarray:
+    """Rank of each value: 1 for the largest, and so on."""
+    ranks = np.empty(len(values), np.int64)
+    ranks[descending(values)] = np.arange(1, len(values) + 1)
+    return ranks
+
+
+def list_leaders(names: np.ndarray, values: np.ndarray, texts: Sequence[str]) -> str:
+    """The five largest values in words: name and text of each."""
+    words = (f"{names[j]} {texts[j]}" for j in descending(values)[:5])
+    return ", ".join(words) + (", ..." if len(values) > 5 else "")
 
 
 def significant(value: float, digits: int = 3) -> str:

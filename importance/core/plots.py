@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from sklearn.utils._missing import is_pandas_na
 
 from importance.core.given import require_count
-from importance.core.ordering import leading, ranks_of
+from importance.core.numbers import leading, ranks_of
 
 COLOR, DARK, PALE = "#4878a8", "#333333", "#dddddd"
 ROW_HEIGHT = 0.24  # inches per feature

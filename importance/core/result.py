@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from importance.core import plots
-from importance.core.numbers import estimates
-from importance.core.ordering import list_leaders
+from importance.core.numbers import estimates, list_leaders
 
 OVER_TREES = "over trees"
 

@@ -9,7 +9,7 @@ import numpy as np
 from cart.primitives.progress import watched
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import names_of
-from importance.core.ordering import leading
+from importance.core.numbers import leading
 from importance.core.plots import as_written, draw_matrix, room_of, short_names
 from importance.impurity.stand_ins import with_surrogates
 

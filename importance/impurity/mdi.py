@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from cart.tree.tree import impurity_decrease
-from importance.core.adoption import of_fitted_forest
+from importance.core.adoption import is_one_of_several, of_fitted_forest
 from importance.core.fitted_forest import names_of, trees_of
 from importance.core.groups import parse_groups
 from importance.core.result import Importances, mean_and_error
@@ -60,6 +60,8 @@ def mdi(forest: Any, normalize: bool = True, *, groups: Any = None) -> Importanc
     >>> bool((result.values == forest.feature_importances_).all())
     True
     """
+    if is_one_of_several(forest):
+        raise TypeError("Impurity is that of all outputs: give mdi the forest itself.")
     trees = trees_of(forest)
     columns = parse_groups(groups, names_of(forest))
     per_tree = np.array([impurity_decrease(tree, normalize) for tree in trees])

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import watched
 from cart.primitives.threads import require_n_jobs
@@ -22,7 +21,7 @@ from cart.tree.packed import pack
 from cart.tree.traversal import leaf_ids
 from cart.tree.tree import parents_of
 from forest.growing.workers import results_of
-from importance.core.adoption import adopt
+from importance.core.adoption import forest_or_tree
 from importance.core.docs import with_shared_parameters
 from importance.core.fitted_forest import check_forest, names_of, trees_of
 from importance.core.groups import parse_groups
@@ -140,9 +139,7 @@ def with_surrogates(model: Any) -> tuple[Any, list]:
     TypeError, ValueError
         If the model is not a fitted tree or forest, or has no surrogates.
     """
-    if not hasattr(model, "tree_") and hasattr(model, "get_depth"):
-        check_is_fitted(model)
-    given = model if hasattr(model, "tree_") else adopt(model)
+    given = forest_or_tree(model)
     trees = [given.tree_] if hasattr(given, "tree_") else trees_of(given)
     if any(getattr(tree, "surrogates", None) is None for tree in trees):
         name = getattr(given, "name", type(given).__name__)

@@ -8,8 +8,7 @@ import numpy as np
 
 from importance.core.adoption import of_fitted_forest
 from importance.core.given import require_count
-from importance.core.numbers import past_rounding, significant
-from importance.core.ordering import descending, list_leaders
+from importance.core.numbers import descending, list_leaders, past_rounding, significant
 from importance.core.result import Importances
 from importance.inference.refit import Measure, Refits
 

@@ -12,8 +12,7 @@ from scipy.special import bdtr
 from importance.core.adoption import of_fitted_forest
 from importance.core.fitted_forest import names_of, take_rows
 from importance.core.given import require_count
-from importance.core.numbers import significant
-from importance.core.ordering import descending, leading, list_leaders
+from importance.core.numbers import descending, leading, list_leaders, significant
 from importance.core.plots import as_written, plot_bars
 from importance.core.result import Importances
 from importance.inference.p_values import holm

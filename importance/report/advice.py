@@ -12,8 +12,7 @@ import numpy as np
 
 from cart.estimators.target import doubt_on_small_target
 from importance.core.fitted_forest import FittedForest
-from importance.core.numbers import estimate, past_rounding, significant
-from importance.core.ordering import descending, ranks_of
+from importance.core.numbers import descending, estimate, past_rounding, ranks_of, significant
 from importance.core.result import OVER_TREES, known_trees
 from importance.shap import falls_out_of_bag, rows_to_explain
 

@@ -13,11 +13,15 @@ from scipy.sparse import issparse
 
 from forest.inference.repeated_rows import doubts_on_repeated_rows
 from importance.core import plots
-from importance.core.adoption import BaggedTrees, of_fitted_forest, without_steps
+from importance.core.adoption import (
+    BaggedTrees,
+    is_one_of_several,
+    of_fitted_forest,
+    without_steps,
+)
 from importance.core.fitted_forest import check_forest
 from importance.core.groups import Group, parse_groups
-from importance.core.numbers import estimates
-from importance.core.ordering import descending, leading, ranks_of
+from importance.core.numbers import descending, estimates, leading, ranks_of
 from importance.core.result import Importances
 from importance.drop_column.drop_column import drop_column
 from importance.impurity.debiased import unbiased_mdi
@@ -391,6 +395,8 @@ def _impossible(fitted):
         left_out["drop_column"] = "it does not support Bagging"
     elif (voting := getattr(fitted.forest, "voting", "soft")) not in ("soft", "majority"):
         left_out["drop_column"] = f"it does not support voting={voting!r}"
+    if is_one_of_several(fitted.forest):
+        left_out |= dict.fromkeys(("mdi", "drop_column"), "it is of all outputs")
     if issparse(fitted.X):
         left_out |= dict.fromkeys(SHAP, "they would take as much memory as the dense table")
     else:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from importance.core import plots as base
-from importance.core.numbers import significant
-from importance.core.ordering import leading
+from importance.core.numbers import leading, significant
 
 UP, DOWN = "#c44e52", base.COLOR
 _GAP = 12  # pixels between a number, its bar and the end of the axis

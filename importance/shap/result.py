@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from importance.core.numbers import estimates
-from importance.core.ordering import list_leaders
+from importance.core.numbers import estimates, list_leaders
 from importance.core.plots import as_written
 from importance.core.result import Importances, mean_and_error
 from importance.shap import plots

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted
 
 from cart.primitives.progress import ProgressReporter
 from cart.primitives.threads import require_n_jobs
 from importance.core import fitted_forest
-from importance.core.adoption import adopt, take_steps
+from importance.core.adoption import forest_or_tree, take_steps
 from importance.core.docs import with_shared_parameters
 from importance.core.given import require_bool
 from importance.shap.covered_trees import cover_trees
@@ -62,9 +61,9 @@ def shap_values(
     Raises
     ------
     TypeError, ValueError
-        If the model is not one of ours or scikit-learn's; if it has several outputs, a loss matrix
-        or another voting rule than the mean; if X does not fit it; or, out of bag, if X is not its
-        training table or no row is out of bag.
+        If the model is not one of ours or scikit-learn's; if it has several outputs (see
+        `of_output`), a loss matrix or another voting rule than the mean; if X does not fit it; or,
+        out of bag, if X is not its training table or no row is out of bag.
 
     Examples
     --------
@@ -132,17 +131,6 @@ def explain(
     return _result(model, X, sums, base, takes, n_values)
 
 
-def forest_or_tree(model: Any) -> Any:
-    """The forest in a model (see `importance.core.adoption`), or the model if it is a tree."""
-    holds_others = ("n_estimators", "steps", "best_estimator_")
-    if not hasattr(model, "fit") or any(hasattr(model, name) for name in holds_others):
-        return adopt(model)
-    check_is_fitted(model)
-    if not hasattr(model, "tree_"):
-        raise TypeError(f"{type(model).__name__} is neither a forest nor a tree.")
-    return model
-
-
 def trees_to_explain(model: Any) -> list:
     """The trees of a model whose prediction is their mean; refuses other models."""
     if hasattr(model, "loss_"):
@@ -150,18 +138,14 @@ def trees_to_explain(model: Any) -> list:
             "SHAP values divide up the mean of the trees' outputs, but with loss= the class shares "
             "are that mean divided by the costs of mistakes; fit without loss."
         )
-    if hasattr(model, "tree_"):
-        if model.tree_.n_outputs > 1:
-            raise TypeError(
-                "SHAP values of several outputs are not supported; fit one model for each."
-            )
-        return [model.tree_]
+    trees = [model.tree_] if hasattr(model, "tree_") else fitted_forest.trees_of(model)
+    fitted_forest.require_one_output(model, trees[0])
     if getattr(model, "voting", "soft") != "soft":
         raise ValueError(
             f"With voting={model.voting!r} the prediction is not the mean of the trees' outputs, "
             'so SHAP values of trees do not add up to it; use set_params(voting="soft").'
         )
-    return fitted_forest.trees_of(model)
+    return trees
 
 
 def _dense(model: Any, X: Any) -> np.ndarray:

@@ -21,7 +21,16 @@ from tests.after_warm_up import kernels
 OTHERS = {
     *("BaggingClassifier", "BaggingRegressor", "ExtraTreeRegressor", "FeatureSelector"),
     *("correlation_groups", "count_unseen", "explain_path", "export_graphviz", "export_text"),
-    *("janitza", "load", "one_hot_groups", "plot_cp", "plot_tree", "prune_at", "summary"),
+    *(
+        "janitza",
+        "load",
+        "of_output",
+        "one_hot_groups",
+        "plot_cp",
+        "plot_tree",
+        "prune_at",
+        "summary",
+    ),
 }
 
 

@@ -381,9 +381,11 @@ def test_strangers_are_refused_in_words(function, model, words):
 def test_several_outputs_are_refused_in_the_same_words(function, kind):
     X, _ = table(20)
     model = kind(n_estimators=3).fit(X, (X[:, :2] > 0).astype(int))
-    for call in (lambda: function(model, X, X[:, :2] > 0), lambda: mdi(model)):
-        with pytest.raises(TypeError, match=r"multi-output forests are not supported.*2 outputs"):
-            call()
+    words = r"predicts 2 outputs; take one of them, of_output\("
+    with pytest.raises(TypeError, match=words + "|grown for several outputs; fit a forest for one"):
+        function(model, X, X[:, :2] > 0)
+    with pytest.raises(TypeError, match=words):
+        importance.shap_values(model, X)
 
 
 # ------------------------------------------------------------ weights
