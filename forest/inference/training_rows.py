@@ -283,7 +283,7 @@ def _require_one_output(forest):
     if forest.n_outputs_ > 1:
         raise ValueError(
             f"The forest has {forest.n_outputs_} outputs, but quantiles and intervals support a "
-            "single one; fit a forest per output."
+            "single one: take of_output(forest, 0).keep_leaves(X, y[:, 0])."
         )
 
 

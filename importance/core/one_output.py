@@ -17,7 +17,8 @@ def of_output(model: Any, output: int) -> Any:
     The trees split for the sake of all outputs; their leaves, and what is out of bag, say of each
     output what they predict. With its own column of y, one output is explained as the forest of
     one output is: by `oob_permutation`, `shap_values` and others, but not by what grows a forest
-    again. `mdi` adds up what splits gain for all outputs, and takes the forest itself.
+    again. `mdi` adds up what splits gain for all outputs, and takes the forest itself. For
+    quantiles and intervals of one output, call its `keep_leaves(X, y)` first.
 
     Parameters
     ----------

@@ -99,6 +99,21 @@ def test_an_output_of_bagging_on_some_columns_and_behind_a_pipeline():
     assert values.argmax() == 0
 
 
+def test_intervals_of_an_output():
+    X, Y = table()
+    Y = Y[:, [1, 1]].astype(float)
+    forests = [
+        RandomForestRegressor(20, min_samples_leaf=5, random_state=0).fit(X, y)
+        for y in (Y[:, 0], Y)
+    ]
+    with pytest.raises(
+        ValueError, match=r"take of_output\(forest, 0\).keep_leaves\(X, y\[:, 0\]\)"
+    ):
+        forests[1].predict_interval(X)
+    one = of_output(forests[1], 1).keep_leaves(X, Y[:, 1])
+    np.testing.assert_allclose(one.predict_interval(X), forests[0].predict_interval(X), rtol=1e-12)
+
+
 def test_what_of_all_outputs_and_what_of_one():
     X, Y = table()
     forest = RandomForestClassifier(20, random_state=0, surrogates=1).fit(X, Y)
