@@ -64,6 +64,7 @@ class Case(NamedTuple):
     n_outputs: int = 1
     zeros: float = 0.0  # share of the cells; if not 0 the table is sparse, unless `is_dense`
     is_dense: bool = False
+    is_two_valued: bool = False  # whether the other cells are 1
     patches: dict = {}  # how Bagging draws rows and features
 
     @property
@@ -209,7 +210,7 @@ def training(case, seed):
     if case.missing:
         X = np.where(rng.random(X.shape) < case.missing, np.nan, X)
     if case.zeros:
-        X = np.where(rng.random(X.shape) < case.zeros, 0.0, X)
+        X = np.where(rng.random(X.shape) < case.zeros, 0.0, 1.0 if case.is_two_valued else X)
         X = X if case.is_dense else csc_matrix(X)
     weight = {
         "none": None,

@@ -63,6 +63,9 @@ _WIDE, _FEW = "50000x20", "rounded:54000x9"
 _WORDS = "classification:1000x20000"  # like tables of word counts
 _RARE, _RARE_NUMBERS = "classification:20000x100", "regression:20000x100"
 _RARE_COUNTS = "counts:20000x100"
+_WIDE_CLASSES, _WIDE_NUMBERS = "classification:10000x300", "regression:10000x300"
+_ONES = {"zeros": 0.9, "is_dense": True, "is_two_valued": True}  # as one-hot columns are
+_EVERY = {"max_features": None}
 _SHORT = "300x20000"  # few rows, and as many columns as a gene chip has
 KINDS = (
     _kind("plain: binary", None, BINARY, GINI),
@@ -123,6 +126,10 @@ KINDS = (
           {"criterion": "poisson", "max_features": 1 / 3}, what=BESIDE, zeros=0.95, is_dense=True),
     _kind("5 % not 0, dense: balanced, tree", None, _RARE, {**GINI, **_BALANCED}, TREE, what=BESIDE,
           zeros=0.95, is_dense=True),
+    _kind("indicators: binary", None, _WIDE_CLASSES, {**GINI, **_EVERY}, what=BESIDE, **_ONES),
+    _kind("indicators: binary, sqrt", None, _WIDE_CLASSES, GINI, what=BESIDE, **_ONES),
+    _kind("indicators: regression", None, _WIDE_NUMBERS, SQUARES, what=BESIDE, **_ONES),
+    _kind("indicators: regression, a third", None, _WIDE_NUMBERS, THIRD, what=BESIDE, **_ONES),
     _kind("categories: class", 6, "flights:20000", GINI, own=_SUBSETS),
     _kind("categories: regression", 5, "flights:20000", THIRD, own=_SUBSETS),
     _kind("categories: class, extra trees", None, "flights:20000", GINI, EXTRA, what=BESIDE,

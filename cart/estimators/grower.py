@@ -12,6 +12,8 @@ from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.classification.random_subsets import RandomCategoryCountsPath
 from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
 from cart.fast_paths.classification.sparse_cut import MostlyEqualCountsPath, SparseClassCountsPath
+from cart.fast_paths.indicators.class_counts import IndicatorCountsPath
+from cart.fast_paths.indicators.means import IndicatorMeanPath
 from cart.fast_paths.regression.category_rows import CategoryMeanPath
 from cart.fast_paths.regression.histograms.categories import CategoryHistogramPath
 from cart.fast_paths.regression.histograms.path import HistogramPath
@@ -26,9 +28,10 @@ from cart.tree.pruning import prune
 from cart.tree.tree import Tree
 
 FAST_PATHS = (
-    MostlyEqualCountsPath, ClassCountsPath, RandomClassCountsPath, SparseClassCountsPath,
-    HistogramPath, SortedPath, RandomMeanPath, CategoryCountsPath, CategoryHistogramPath,
-    CategoryMeanPath, RandomCategoryCountsPath, RandomCategoryMeanPath,
+    IndicatorCountsPath, MostlyEqualCountsPath, ClassCountsPath, RandomClassCountsPath,
+    SparseClassCountsPath, IndicatorMeanPath, HistogramPath, SortedPath, RandomMeanPath,
+    CategoryCountsPath, CategoryHistogramPath, CategoryMeanPath, RandomCategoryCountsPath,
+    RandomCategoryMeanPath,
 )  # fmt: skip
 
 

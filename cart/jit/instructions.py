@@ -14,6 +14,7 @@ from cart.jit.simd import knows
 _IS_PYTHON = getattr(numba.config, "DISABLE_JIT")  # noqa: B009 (numba sets it at run time)
 
 
+_I32 = ir.IntType(32)
 _LOCK = Lock()  # guards atomic counters without the JIT
 
 
@@ -66,6 +67,34 @@ def count_bits(typing_context, word):
         return builder.ctpop(arguments[0])
 
     return types.int64(word), generate
+
+
+def _add_where_in_python(sums, first, bits, value):
+    for b in range(64):
+        if int(bits) >> b & 1:
+            sums[first + b] += value
+
+
+@_instruction(_add_where_in_python)
+def add_where(typing_context, sums, first, bits, value):
+    """Add a value to sums[first + b] for every bit b of a uint64 that is set. The array has at
+    least 64 items from `first` on, and the value its dtype."""
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        kind = context.get_value_type(sums.dtype)
+        items = ir.VectorType(kind, 64)
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), items.as_pointer())
+        one = builder.insert_element(ir.Constant(items, ir.Undefined), arguments[3], _I32(0))
+        everywhere = ir.Constant(ir.VectorType(_I32, 64), [0] * 64)
+        values = builder.shuffle_vector(one, one, everywhere)
+        chosen = builder.bitcast(arguments[2], ir.VectorType(ir.IntType(1), 64))
+        mine = builder.load(place, align=1)
+        more = (builder.fadd if isinstance(sums.dtype, types.Float) else builder.add)(mine, values)
+        builder.store(builder.select(chosen, more, mine), place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(sums, first, bits, sums.dtype), generate
 
 
 def _change(counter, value_of):

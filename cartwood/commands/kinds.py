@@ -31,6 +31,7 @@ USUAL = (
     "classes: numbers, gini, extra trees", "classes: oob_permutation, numbers",
     "classes: oob_permutation, categories", "classes: unbiased_mdi, categories",
     "classes: class weights", "classes: class weights, three classes", "classes: sparse, gini",
+    "classes: indicators, gini", "numbers: indicators, squared_error",
     "numbers: categories, squared_error", "numbers: categories, squared_error, a forest",
     "numbers: categories, whole targets",
     "numbers: numbers, squared_error, extra trees", "numbers: oob_permutation, numbers",
@@ -68,6 +69,11 @@ class Tables(NamedTuple):
     missing: np.ndarray
     sparse: scipy.sparse.csc_matrix
     many: np.ndarray  # with more distinct values than 16 bits can number
+
+    @property
+    def indicators(self) -> np.ndarray:
+        """As many columns of two values as are grown on by bits."""
+        return np.tile(self.numbers > 0, 6).astype(float)
 
     def by_name(self) -> Iterator[tuple[str, Any, dict]]:
         """Name, table, and the parameters that ask for it."""
@@ -177,6 +183,7 @@ def _parameters(side, tables):
     for criterion in side.criteria:
         model, many_y = Forest(1, criterion=criterion, max_leaf_nodes=3), _repeated(y, tables)
         yield f"best first, many values, {criterion}", _fit(model, tables.many, many_y)
+        yield f"indicators, {criterion}", _fit(Tree(criterion=criterion), tables.indicators, y)
     fractions = np.linspace(0.5, 1.5, _N_ROWS)
     for criterion in side.criteria:
         fit = partial(Forest, 3, criterion=criterion)

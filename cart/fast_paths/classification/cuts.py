@@ -104,10 +104,7 @@ class BestCuts(NamedTuple):
         pass
 
     def search_feature(self, way, node, searched, feature, best):
-        codes = read_codes(way, node, searched, feature, best)
-        if codes.is_searched:
-            best = search_ordered(way, node, searched, feature, codes, best)
-        return codes.is_constant, best
+        return search_codes(way, node, searched, feature, best)
 
     def end_search(self, way, node, searched, best):
         return best
@@ -118,6 +115,15 @@ class BestCuts(NamedTuple):
 
     def write_cut(self, way, tree, this, node, cut, children):
         write_split(tree.nodes, this, cut, tree.cuts)
+
+
+@inline_kernel
+def search_codes(way, node, searched, feature, best):
+    """Search all cuts of a feature, as `search_feature`."""
+    codes = read_codes(way, node, searched, feature, best)
+    if codes.is_searched:
+        best = search_ordered(way, node, searched, feature, codes, best)
+    return codes.is_constant, best
 
 
 class CutRules(NamedTuple):

@@ -77,6 +77,16 @@ def _power(criterion, count):
 
 
 @inline_kernel
+def powers_of(criterion, left, counts):
+    """The sums of powers over the class counts on the left, and over those on the right."""
+    of_left, of_right = np.int64(0), np.int64(0)
+    for c in range(counts.shape[0]):
+        of_left += _power(criterion, left[c])
+        of_right += _power(criterion, counts[c] - left[c])
+    return of_left, of_right
+
+
+@inline_kernel
 def gain_of_squares(prefix, entries, first, last, weight, low_mask):
     """Write as gains the sum, over both sides, of squared counts divided by the side's weight."""
     total = np.int32(weight)

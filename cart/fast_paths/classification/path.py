@@ -225,8 +225,13 @@ class ClassCountsPath(FastPath):
             self._create_cuts(),
             self._create_tiers(),
             ClassScratch.create(n_rows, self._n_classes, self._n_rows_of_stack),
-            PrefixCounts.create(n_rows, self._n_classes),
+            PrefixCounts.create(self._n_entries, self._n_classes),
         )
+
+    @property
+    def _n_entries(self):
+        """The most entries that a node searches at once."""
+        return len(self._y)
 
     def _create_cuts(self):
         return BestCuts()

@@ -204,7 +204,7 @@ def test_trees_are_scikit_learns(seed, n, max_features, kind, leaf):
 def test_lists_are_preferred_to_histograms(not_equal, max_features, max_bins, expected):
     """On whole targets, if few cells differ. Trees are the same, to the bit."""
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((1000, 40)) < not_equal, 1.0, 0.0)
+    X = np.where(rng.random((1000, 40)) < not_equal, rng.integers(1, 3, (1000, 40)), 0.0)
     y, table = rng.integers(-50, 50, 1000).astype(float), encode(Columns(X.astype(np.float32)))
     table = table.narrow() if max_bins is None else bin_table(table, max_bins)
     model = DecisionTreeRegressor(max_features=max_features, max_bins=max_bins)

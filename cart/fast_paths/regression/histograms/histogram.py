@@ -41,6 +41,9 @@ class HistogramScratch(NamedTuple):
             np.zeros(n_codes, np.int64), np.empty(n, np.uint32), columns,
         )  # fmt: skip
 
+    def search_node(self, rows, table, draw, node, slack, limits):
+        return _search_histograms(self, rows, table, draw, node, slack, limits)
+
 
 class Filled(NamedTuple):
     """What a node's rows have of a column."""
@@ -59,7 +62,12 @@ class Best(NamedTuple):
     least: float  # a cut with no more gain cannot be better
 
 
-# ------------------------------------------------------------- the protocol of kinds of columns
+# ------------------------------------------------- the protocols of scratch and kinds of columns
+
+
+@dispatch
+def search_node(scratch, rows, table, draw, node, slack, limits):
+    """Draw features and search them; return the best Cut and the number of constant features."""
 
 
 @dispatch
@@ -93,8 +101,8 @@ def grow_small(columns, growth, table, rows, node, height, n_nodes, limits):
 
 
 @inline_kernel
-def search_histograms(scratch, rows, table, draw, node, slack, limits):
-    """Draw features and search them; return the best Cut and the number of constant features."""
+def _search_histograms(scratch, rows, table, draw, node, slack, limits):
+    """Search features by their histograms, as `search_node`."""
     best = Best(NO_CUT, -1.0)
     drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)

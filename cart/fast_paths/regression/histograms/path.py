@@ -26,7 +26,7 @@ from cart.fast_paths.regression.histograms.histogram import (
     divide_rows,
     grow_small,
     note_split,
-    search_histograms,
+    search_node,
 )
 from cart.fast_paths.regression.histograms.numbers import Numbers
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
@@ -91,7 +91,7 @@ def _grow(growth, table, tiers, scratch, limits):
         if is_leaf:
             continue
         slack = slack_of(node.n, growth.y_max)
-        cut, n_constant = search_histograms(scratch, rows, table, growth.draw, node, slack, limits)
+        cut, n_constant = search_node(scratch, rows, table, growth.draw, node, slack, limits)
         if cut.feature < 0:
             continue
         middle = divide_rows(columns, scratch, rows, table, cut, node)
@@ -129,10 +129,15 @@ class HistogramPath(MeanPath):
     def takes_narrow(cls, codes, plan):
         return plan.is_binned or are_whole(codes)
 
-    def accepts(self, weights, is_whole):
+    def _are_in_range(self, weights):
+        """Whether products of squared sums stay finite."""
         heaviest = weights.sum(axis=1).max()
-        if max(self._y_max, heaviest) > _LARGEST or heaviest < 1.0 / _LARGEST:
+        return max(self._y_max, heaviest) <= _LARGEST and heaviest >= 1.0 / _LARGEST
+
+    def accepts(self, weights, is_whole):
+        if not self._are_in_range(weights):
             return False
+        heaviest = weights.sum(axis=1).max()
         if self._plan.is_binned and self._may_round:
             return True
         with np.errstate(under="ignore"):

@@ -1,0 +1,74 @@
+"""Rows as bits: a bit for each column of two values (indicator), as one-hot columns are.
+
+A row's bits say which sums it is added to, in vectors of columns; so all indicators of a node cost
+a pass over its rows, whichever of them it draws:
+
+    row   weight   bits           sums of weights with a 1
+    4       2      1 0 1 0        2 0 2 0
+    7       1      1 1 0 0        3 1 2 0
+    9       1      0 1 0 0        3 2 2 0
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.table.frequent_codes import is_mostly_equal
+
+BITS = 64  # of a word
+FEW_MAX = 255  # uint8, in which the rows of a node are counted, a few at a time
+WEIGHT_MAX = 31  # of a row that is counted so
+_LEAST = 24  # indicators for which bits pay
+# They do not where nodes look at less than half of the features, and so few cells hold another
+# value than the most frequent one of their column.
+_OTHERS_LEAST = 0.0, 1 / 40
+
+
+class RowBits(NamedTuple):
+    """The indicators of a table, row by row."""
+
+    words: np.ndarray  # (n_rows, n_words) uint64: the code of a row in column 64 k + b of `place`
+    place: np.ndarray  # (n_columns,) int64: where the bits have a column; -1: nowhere
+
+    @classmethod
+    def of(cls, table):
+        """The bits of a Table."""
+        codes = table.codes
+        columns = [c for c in np.flatnonzero(_may_have_two(table)) if codes[c].max() <= 1]
+        place = np.full(len(codes), -1)
+        place[columns] = np.arange(len(columns))
+        words = np.zeros((codes.shape[1], -(-len(columns) // BITS)), "<u8")
+        for k in range(words.shape[1]):
+            are_ones = codes[columns[BITS * k : BITS * (k + 1)]] == 1
+            packed = np.packbits(are_ones, axis=0, bitorder="little").T
+            words[:, k : k + 1].view(np.uint8)[:, : packed.shape[1]] = packed
+        return cls(words, place)
+
+
+def pay(table, max_features, least_columns, least_looked_at):
+    """Whether a table has so many indicators that nodes are searched faster by bits.
+
+    Parameters
+    ----------
+    table : Table
+    max_features : int
+        How many features a node looks at.
+    least_columns : float
+        The share of the columns that have to be indicators.
+    least_looked_at : float
+        The share of the indicators that a node has to look at.
+
+    Returns
+    -------
+    bool
+    """
+    n_two = np.count_nonzero(_may_have_two(table))
+    if n_two < max(_LEAST, least_columns * len(table.codes)):
+        return False
+    is_mostly_one = is_mostly_equal(table, max_features, _OTHERS_LEAST)
+    return max_features >= least_looked_at * n_two and not is_mostly_one
+
+
+def _may_have_two(table):
+    """Which columns have at most two values, which are no tie, besides missing ones."""
+    return (table.n_levels() <= 2) & (table.tie_span == 0)

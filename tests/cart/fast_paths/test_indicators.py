@@ -1,0 +1,139 @@
+"""Columns of two values as bits: the general trees, to the bit where sums are exact."""
+
+import numpy as np
+import pytest
+import sklearn.tree
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cart
+from cart.estimators.grower import Grower
+from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.indicators.class_counts import IndicatorCountsPath
+from cart.fast_paths.indicators.means import IndicatorMeanPath
+from cart.fast_paths.indicators.row_bits import BITS, RowBits
+from cart.growth.plan import make_plan
+from cart.splitting import criteria
+from cart.table.columns import Columns
+from cart.table.encoding import encode
+from tests.agreement.same import assert_same_nodes, assert_same_up_to_ties, paths
+from tests.examples import examples
+
+seeds = st.integers(0, 2**32 - 1)
+limits = st.fixed_dictionaries(
+    {"max_features": st.sampled_from(["sqrt", 1 / 3, 1.0])},
+    optional={
+        "max_depth": st.integers(1, 6), "min_samples_split": st.integers(2, 20),
+        "min_samples_leaf": st.integers(2, 9), "min_impurity_decrease": st.just(0.01),
+    },
+)  # fmt: skip
+
+
+def indicators(rng, n, p):
+    """A table of 0 and 1; some columns are constant, alike, or the reverse of another."""
+    X = (rng.random((n, p)) < rng.choice([0.05, 0.3, 0.6], p)).astype(np.float32)
+    X[:, 2], X[:, 3], X[:, 5] = X[:, 1], 1.0 - X[:, 1], 7.0
+    return X
+
+
+def growers(model, X, y, path, n_values=1):
+    by_name = {**criteria.CLASSIFICATION, **criteria.REGRESSION}
+    plan = make_plan(model, by_name[model.criterion], "best", *X.shape, 1, n_values)
+    return paths(encode(Columns(X)).narrow(), y[:, None].astype(float), plan, path)
+
+
+@examples(150)
+@given(
+    seed=seeds, n=st.sampled_from([3, 40, 400]), n_others=st.sampled_from([0, 5, 24]),
+    n_classes=st.sampled_from([1, 2, 3, 6]), params=limits,
+    more=st.sampled_from([{}, {"criterion": "entropy"}, {"max_leaf_nodes": 9}]),
+)  # fmt: skip
+def test_classes_are_counted_as_by_the_general_path(seed, n, n_others, n_classes, params, more):
+    rng = np.random.default_rng(seed)
+    others = rng.normal(size=(n, n_others)).round(1).astype(np.float32)
+    others[rng.random(others.shape) < rng.choice([0.0, 0.1])] = np.nan
+    X = np.column_stack([others, indicators(rng, n, rng.integers(26, 90))])
+    X[:, -1] = X[:, -2] * 1e-8  # equal for scikit-learn
+    X = np.asfortranarray(X[:, rng.permutation(X.shape[1])])
+    y = rng.integers(0, n_classes, n)
+    y[0] = n_classes - 1
+    weights = rng.integers(0, rng.choice([2, 32]), (2, n)).astype(float)
+    weights[:, 0] = 1.0
+    model = cart.DecisionTreeClassifier(**params, **more)
+    fast, general = growers(model, X, y, IndicatorCountsPath, n_classes)
+    pairs = zip(fast.grow(weights, range(2)), general.grow(weights, range(2)), strict=True)
+    for ours, theirs in pairs:
+        assert_same_nodes(ours, theirs)
+
+
+@examples(100)
+@given(seed=seeds, n=st.sampled_from([3, 40, 400]), params=limits)
+def test_whole_targets_are_added_up_as_by_the_general_path(seed, n, params):
+    rng = np.random.default_rng(seed)
+    X = indicators(rng, n, 30)
+    y = np.rint(5.0 * X[:, 0] - 3.0 * X[:, 1] + rng.normal(size=n))
+    weights = rng.integers(0, rng.choice([2, 32, 300]), (2, n)).astype(float)
+    weights[:, 0] = 1.0
+    fast, general = growers(cart.DecisionTreeRegressor(**params), X, y, IndicatorMeanPath)
+    pairs = zip(fast.grow(weights, range(2)), general.grow(weights, range(2)), strict=True)
+    for ours, theirs in pairs:
+        assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("weighs", [False, True])
+@pytest.mark.parametrize("params", [{}, {"max_features": 0.4}, {"min_samples_leaf": 5}], ids=str)
+def test_real_targets_give_scikit_learns_trees_up_to_ties(params, weighs):
+    rng = np.random.default_rng(0)
+    X = indicators(rng, 300, 40)
+    y = X[:, :4] @ rng.normal(size=4) + rng.normal(size=300)
+    weight = rng.exponential(size=300) if weighs else np.ones(300)
+    ours = cart.DecisionTreeRegressor(random_state=0, **params).fit(X, y, sample_weight=weight)
+    theirs = sklearn.tree.DecisionTreeRegressor(random_state=0, **params)
+    assert_same_up_to_ties(ours, theirs.fit(X, y, sample_weight=weight), X, y, weight)
+
+
+@pytest.mark.parametrize(
+    ("n_indicators", "n_others", "max_features", "share", "expected"),
+    [
+        (24, 0, 1.0, 0.3, True),
+        (23, 0, 1.0, 0.3, False),
+        (40, 40, 1.0, 0.3, True),
+        (40, 41, 1.0, 0.3, False),
+        (240, 0, 10, 0.3, True),
+        (240, 0, 9, 0.3, False),
+        (240, 0, 50, 0.01, False),
+        (240, 0, 1.0, 0.01, True),
+    ],
+)
+def test_which_tables_are_grown_on_by_bits(n_indicators, n_others, max_features, share, expected):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([
+        rng.random((300, n_indicators)) < share, rng.normal(size=(300, n_others))
+    ]).astype(np.float32)  # fmt: skip
+    model = cart.DecisionTreeClassifier(max_features=max_features)
+    plan = make_plan(model, criteria.Gini, "best", *X.shape, 1, 2)
+    assert IndicatorCountsPath.fits(encode(Columns(X)), plan) == expected
+
+
+def test_heavy_rows_are_not_counted_in_bytes():
+    rng = np.random.default_rng(0)
+    X, y = indicators(rng, 60, 30), rng.integers(0, 2, (60, 1)).astype(float)
+    plan = make_plan(cart.DecisionTreeClassifier(), criteria.Gini, "best", *X.shape, 1, 2)
+    fast = Grower(encode(Columns(X)), y, plan)._fast
+    taken = [type(next(path for path in fast if path.accepts(np.full((1, 60), w), True)))
+             for w in (31.0, 32.0)]  # fmt: skip
+    assert taken == [IndicatorCountsPath, ClassCountsPath]
+
+
+def test_bits_of_rows():
+    X = indicators(np.random.default_rng(0), 50, 70)
+    X[:, 10] = np.arange(50)
+    X[:, 11] = np.where(np.arange(50) < 9, np.nan, X[:, 1])
+    bits = RowBits.of(encode(Columns(X)))
+    assert bits.words.shape == (50, 2)
+    assert (bits.place[[10, 11]] == -1).all()
+    assert sorted(bits.place[bits.place >= 0]) == list(range(68))
+    for column in np.flatnonzero(bits.place >= 0):
+        word, bit = divmod(int(bits.place[column]), BITS)
+        found = bits.words[:, word] >> np.uint64(bit) & np.uint64(1)
+        np.testing.assert_array_equal(found, X[:, column] == 1)
