@@ -194,7 +194,7 @@ class BaseDecisionTree(
     For the same data, parameters and `random_state` the tree is the one that scikit-learn grows,
     node for node. Missing values (nan) go to the side that is better in training; if none were
     missing in training, to the larger side. Dates and durations count as seconds (dates since
-    1970, UTC).
+    1970, UTC); exports and texts of a tree show the thresholds of dates as dates.
     """
 
     __metadata_request__fit = {"check_input": metadata_routing.UNUSED}

@@ -23,7 +23,7 @@ from cart.estimators.category_encoder import (
     match_categories,
 )
 from cart.estimators.target import refuse_missing_target
-from cart.table.precision import as_plain_table, native_frame, precision_of
+from cart.table.precision import are_dates, as_plain_table, native_frame, precision_of
 from cart.tree.tree import Tree
 
 # A tree has up to two nodes per row, and its node and feature numbers have 31 bits.
@@ -132,6 +132,8 @@ def check_table(estimator, X, y, reset=True):
     X, precision = native_frame(X), precision_of(estimator)
     if hasattr(estimator, "categorical_features"):
         match_categories(estimator, X, reset)
+    if reset:
+        vars(estimator).pop("_are_dates", None)  # of an earlier fit
     if issparse(y):
         check_array(y, input_name="y")  # raises scikit-learn's TypeError
     refuse_missing_target(y)
@@ -144,7 +146,9 @@ def check_table(estimator, X, y, reset=True):
     options = {"dtype": X.dtype if is_double else precision, "accept_sparse": "csc"}
     options["ensure_all_finite"] = missing_values_rule(estimator)
     options["multi_output"] = True
-    X = as_plain_table(X)
+    X, dates = as_plain_table(X), are_dates(X)
+    if reset and dates is not None:
+        estimator._are_dates = dates  # thresholds there are shown as dates
     with naming_text(X, given, TAKE_TEXT):
         if given is None:
             X, y = validate_data(estimator, X, y, reset=reset, **options)

@@ -53,7 +53,7 @@ def to_sklearn(
     estimator of `sklearn.tree`, with the same parameters and bit for bit the same predictions
         With categorical features, a Pipeline that ends in it. Rows with missing values go the same
         way with missing="learned" and "majority". Surrogates and competitors that only serve to be
-        read are dropped.
+        read are dropped. Extra trees with splitter="best" become decision trees, which they are.
 
     Raises
     ------
@@ -104,6 +104,10 @@ def fitted_counterpart(estimator: BaseEstimator, tree: Tree) -> BaseEstimator:
         Its splits must all be at thresholds.
     """
     peer = counterpart(estimator, cart, sklearn.tree)
+    extra = sklearn.tree.ExtraTreeClassifier, sklearn.tree.ExtraTreeRegressor
+    if isinstance(peer, extra) and estimator.splitter == "best":  # would refuse missing values
+        (decision_tree,) = type(peer).__bases__
+        peer = decision_tree(**peer.get_params())
     if estimator.criterion in _TWOING:
         peer.criterion = "gini"  # the impurity of twoing's nodes
     nodes = np.zeros(tree.node_count, NODE_DTYPE)

@@ -1,8 +1,8 @@
 """Text, Graphviz and matplotlib pictures of a tree, drawn by scikit-learn.
 
-scikit-learn cannot draw a split on a subset. It draws a split on an extra feature instead, which is
-named after the condition, and the threshold is removed from the result. Surrogates and competitors
-are written below the splits, if they are asked for.
+scikit-learn cannot draw a split on a subset, nor a date. It draws a split on an extra feature
+instead, which is named after the condition, and the threshold is removed from the result.
+Surrogates and competitors are written below the splits, if they are asked for.
 """
 
 import functools
@@ -18,7 +18,7 @@ import sklearn.tree
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from cart.estimators.reading.words import condition
+from cart.estimators.reading.words import condition, is_of_dates
 from cart.estimators.trees import BaseDecisionTree
 from cart.interop.bridge import fitted_counterpart
 from cart.interop.shown_alternatives import (
@@ -62,17 +62,20 @@ def _of_our_tree(
         check_is_fitted(decision_tree)
         tree = decision_tree.tree_
         _refuse_costs(decision_tree)
-        if not tree.is_subset.any() and shown == _NOTHING:
+        if kwargs.get("filled") and tree.n_outputs > 1 and not 0 < np.ptp(tree.impurity) < np.inf:
+            kwargs["filled"] = False  # a single colour, for which scikit-learn would divide by 0
+        spelled = _spelled_out(decision_tree)
+        if not len(spelled) and shown == _NOTHING:
             # For a picture, double precision does not matter.
             peer = fitted_counterpart(decision_tree, tree)
             return draw(peer, *args, feature_names=feature_names, **kwargs)
         feature_names = _names_of(tree, feature_names, default_name, draw.__name__)
         lines = lines_of(decision_tree, feature_names, shown)
-        conditions = _conditions(decision_tree, feature_names)
+        conditions = _conditions(decision_tree, spelled, feature_names)
         if kwargs.get("special_characters"):  # labels of Graphviz in HTML
             conditions = [tuple(html.escape(c, quote=False) for c in both) for both in conditions]
         names = [*feature_names, *(left for left, _ in conditions)]
-        peer = fitted_counterpart(decision_tree, _with_own_features(tree))
+        peer = fitted_counterpart(decision_tree, _with_own_features(tree, spelled))
         peer.n_features_in_ = len(names)
         out_file = args[0] if args else kwargs.pop("out_file", None)  # of Graphviz
         drawn = _without_thresholds(draw(peer, feature_names=names, **kwargs), conditions)
@@ -119,21 +122,27 @@ def _write(text, out_file):
         out_file.write(text)
 
 
-def _with_own_features(tree):
-    """The tree with every split on a subset replaced by a split at 0 on a new feature."""
+def _spelled_out(estimator):
+    """The nodes whose condition scikit-learn cannot write: splits on subsets, and on dates."""
+    tree = estimator.tree_
+    dates = [j for j in range(tree.n_features) if is_of_dates(estimator, j)]
+    return np.flatnonzero(tree.is_subset | np.isin(tree.feature, dates))
+
+
+def _with_own_features(tree, nodes):
+    """The tree with the splits of some nodes replaced by splits at 0 on new features."""
     feature, threshold = tree.nodes.feature.copy(), tree.nodes.threshold.copy()
-    subset = np.flatnonzero(tree.is_subset)
-    feature[subset] = tree.n_features + np.arange(len(subset))
-    threshold[subset] = 0.0
-    nodes = tree.nodes._replace(feature=feature, threshold=threshold)
-    return Tree(nodes, tree.n_features + len(subset))
+    feature[nodes] = tree.n_features + np.arange(len(nodes))
+    threshold[nodes] = 0.0
+    replaced = tree.nodes._replace(feature=feature, threshold=threshold)
+    return Tree(replaced, tree.n_features + len(nodes))
 
 
-def _conditions(estimator, names):
-    """The conditions of going left and of going right at each split on a subset."""
+def _conditions(estimator, nodes, names):
+    """The conditions of going left and of going right at each of some splits."""
     return [
         (condition(estimator, node, True, names), condition(estimator, node, False, names))
-        for node in np.flatnonzero(estimator.tree_.is_subset)
+        for node in nodes
     ]
 
 

@@ -112,6 +112,20 @@ def dates_as_seconds(X):
     return _with_columns(X, {j: _seconds(X.iloc[:, j].to_numpy(dtype)) for j, dtype in dates})
 
 
+def are_dates(X):
+    """Which columns of a DataFrame (pandas or polars) or an array hold dates, (n_features,) bool.
+
+    Returns
+    -------
+    ndarray, or None if no column does
+    """
+    if hasattr(X, "dtypes"):
+        found = [getattr(t, "kind", "") == "M" or str(t).startswith("Date") for t in X.dtypes]
+        return np.array(found) if any(found) else None
+    is_of_dates = getattr(getattr(X, "dtype", None), "kind", "") == "M"
+    return np.ones(X.shape[-1:], bool) if is_of_dates else None
+
+
 def with_plain_columns(X):
     """Return X with text categories and Arrow's texts as objects, and nullable numbers as floats if
     any are missing.

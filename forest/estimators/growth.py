@@ -198,6 +198,7 @@ def empty_tree(forest, target, plan):
     tree = forest._tree_class(**{name: getattr(forest, name) for name in shared})
     tree._grown_in, tree.max_features_ = forest.precision, plan.limits.max_features
     kept = ["n_features_in_", "n_outputs_", "n_merged_values_"]
+    kept += ["_are_dates"] if hasattr(forest, "_are_dates") else []
     if forest.categorical_features is not None:
         kept += ["_category_encoder", "is_categorical_", "categories_"]
     for name in kept:

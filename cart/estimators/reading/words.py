@@ -15,10 +15,19 @@ def number(value: float) -> str:
     return f"{value:.5g}"
 
 
-def _threshold_in_words(threshold: float) -> str:
+def is_of_dates(estimator: Any, feature: int) -> bool:
+    """Whether the values of a feature are seconds that stand for dates."""
+    dates = getattr(estimator, "_are_dates", None)
+    return dates is not None and bool(dates[feature])
+
+
+def _threshold_in_words(estimator: Any, feature: int, threshold: float) -> str:
     """A threshold with seven digits, which keep it between the values that it parts, or with twelve
-    from 10,000 on: -122.235 must not become -122.23, nor 12345.5 become 12346.
+    from 10,000 on: -122.235 must not become -122.23, nor 12345.5 become 12346. Or as a date.
     """
+    if is_of_dates(estimator, feature):
+        time = str(np.datetime64(round(threshold * 1e6), "us")).replace("T", " ")
+        return time.removesuffix(".000000").removesuffix(" 00:00:00")
     return f"{threshold:.7g}" if abs(threshold) < _MANY_DIGITS else f"{threshold:.12g}"
 
 
@@ -58,7 +67,7 @@ def condition(estimator: Any, node: int, is_left: bool, names: Any = None) -> st
         return f"{name} {'in' if listed_left == is_left else 'not in'} {members}"
     if np.isinf(threshold):
         return f"{name} is {'known' if is_left else 'missing'}"
-    return f"{name} {'<=' if is_left else '>'} {_threshold_in_words(threshold)}"
+    return f"{name} {'<=' if is_left else '>'} {_threshold_in_words(estimator, feature, threshold)}"
 
 
 def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = None) -> str:
@@ -71,7 +80,7 @@ def alternative(estimator: Any, split: Any, is_left: bool = True, names: Any = N
         codes = split.left if is_left else split.right
         return f"{name} in {names_of_categories(estimator, split.feature, codes)}"
     sign = "<=" if getattr(split, "low_left", True) == is_left else ">"
-    return f"{name} {sign} {_threshold_in_words(split.threshold)}"
+    return f"{name} {sign} {_threshold_in_words(estimator, split.feature, split.threshold)}"
 
 
 def answer(estimator: Any, node: int) -> str:

@@ -1,16 +1,25 @@
 """What scikit-learn has no form for is refused by name, or shown as what it is."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.tree
 
 from cart import (
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
     PrunedTreeClassifier,
+    explain_path,
     export_graphviz,
     export_text,
     plot_tree,
+    summary,
 )
+from cart import load as load_model
 from cart.interop.bridge import to_sklearn
 from forest import RandomForestClassifier
 from forest.interop.bridge import to_sklearn as forest_to_sklearn
@@ -105,3 +114,60 @@ def test_pictures_of_categories_leave_the_tree_as_it_was():
     assert model.tree_.is_subset.any()  # the tree keeps the arrays that it was asked for
     assert export_text(model).count("not in") == model.get_n_leaves() - 1
     np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.parametrize("splitter", ["best", "random"])
+@pytest.mark.parametrize("model", [ExtraTreeClassifier, ExtraTreeRegressor])
+def test_extra_trees_send_missing_values_there_too(model, splitter):
+    X, y = load("iris")
+    gaps = np.where(X > 6.0, np.nan, X)
+    ours = model(splitter=splitter, random_state=0).fit(gaps, y)
+    np.testing.assert_array_equal(to_sklearn(ours).predict(gaps), ours.predict(gaps))
+
+
+@pytest.mark.parametrize("model", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_a_lone_root_of_several_outputs_is_drawn(model):
+    X, y = np.arange(8.0)[:, np.newaxis], np.ones((8, 2), int)
+    ours = model().fit(X, y)
+    with pytest.raises(ValueError, match="NaN"), pytest.warns(RuntimeWarning, match="invalid"):
+        sklearn.tree.export_graphviz(to_sklearn(ours), filled=True)
+    assert "samples = 8" in export_graphviz(ours, filled=True)
+    assert len(plot_tree(ours, filled=True)) == 1
+
+
+DATES = pd.DataFrame({"day": pd.date_range("2024-03-01", periods=8), "n": np.arange(8.0) % 2})
+DATES["later"] = DATES["day"].dt.tz_localize("Asia/Tokyo")
+
+
+@pytest.mark.parametrize(
+    "X",
+    [DATES, DATES[["day"]], "polars", DATES[["day"]].to_numpy()],
+    ids=["pandas", "alone", "polars", "NumPy"],
+)
+def test_thresholds_of_dates_are_shown_as_dates(X):
+    X = pytest.importorskip("polars").from_pandas(DATES) if isinstance(X, str) else X
+    y = np.arange(8) > 3
+    tree = DecisionTreeClassifier(surrogates=2, precision="float64", random_state=0).fit(X, y)
+    names = [*map(str, range(np.shape(X)[1]))]
+    assert export_text(tree, feature_names=names).startswith("|--- 0 <= 2024-03-04 12:00:00\n")
+    assert "0 <= 2024-03-04 12:00:00" in export_graphviz(tree, feature_names=names)
+    assert "0 > 2024-03-04 12:00:00" in export_text(tree, feature_names=names)
+    assert plot_tree(tree)[0].get_text().startswith("x[0] <= 2024-03-04 12:00:00\n")
+    assert " <= 2024-03-04 12:00:00 to node 1 (4 rows)" in summary(tree)
+    if len(names) == 3:
+        shown = export_text(tree, feature_names=names, surrogates=1)
+        assert "surrogate: 2 <= 2024-03-04 03:00:00 (agree 1" in shown
+        tree.fit(X[["n"]], X["n"])
+        assert export_text(tree).startswith("|--- feature_0 <= 0.50\n")
+
+
+def test_forests_and_files_keep_which_thresholds_are_dates(tmp_path):
+    X = DATES[["day"]].set_axis(["n"], axis=1)
+    forest = RandomForestClassifier(1, bootstrap=False, precision="float64")
+    forest.fit(X, np.arange(8) > 2).save(tmp_path / "f")
+    for model in (forest, load_model(tmp_path / "f"), pickle.loads(pickle.dumps(forest))):
+        assert export_text(model[0]).startswith("|--- feature_0 <= 2024-03-03 12:00:00\n")
+        path = explain_path(model[0], X.to_numpy()[:1])
+        assert path.steps[0].condition == "x[0] <= 2024-03-03 12:00:00"
+    forest.fit(DATES[["n"]], DATES["n"])
+    assert export_text(forest[0]).startswith("|--- feature_0 <= 0.50\n")
