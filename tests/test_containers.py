@@ -63,6 +63,16 @@ def test_masked_values_are_refused(model):
     np.testing.assert_array_equal(model.fit(*unmasked).predict_proba(unmasked[0]), expected)
 
 
+def test_masked_counts_and_targets_of_held_out_rows_are_refused():
+    X, y = NUMBERS, np.arange(60.0)
+    in_bag = np.ma.masked_equal(np.tile(np.arange(60) % 4, (2, 1)), 3)
+    with pytest.raises(ValueError, match="in_bag has masked values; write 0"):
+        forest.RandomForestRegressor(2).fit(X, y, in_bag=in_bag)
+    model = forest.RandomForestRegressor(2).fit(X, y, in_bag=in_bag.filled(0))
+    with pytest.raises(ValueError, match=r"y has missing values in 15 row\(s\), first in row 3"):
+        importance.held_out_permutation(model, X + 0.01, np.ma.masked_array(y, in_bag.mask[0]))
+
+
 def test_masked_groups_are_refused():
     groups = np.ma.masked_array(np.arange(60) % 5, np.arange(60) == 4)
     with pytest.raises(ValueError, match=r"groups has 1 missing value.*first in row 4"):

@@ -209,6 +209,7 @@ def test_a_column_of_text_is_named(pair):
     text = frame.assign(b="x")
     message = same_error(pair, lambda model: model.fit(text, Y))
     assert re.search("float: 'x' in column 'b'; .* in categorical_features .*from_dtype", message)
+    assert message.endswith("; for dates use pandas.to_datetime.")
     message = same_error(pair, lambda model: model.fit(frame, Y).predict(text))
     assert "in column 'b'; the model was fitted on numbers there" in message
     text = frame.assign(a=True, b=pd.Categorical(["u", "v"] * 5))  # pandas' own error

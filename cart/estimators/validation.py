@@ -63,7 +63,7 @@ def as_of_now(estimator):
 _NO_NUMBERS = "could not convert", "float() argument", "Cannot cast"
 TAKE_TEXT = (
     'convert it to numbers, or list it in categorical_features ("from_dtype" lists all columns '
-    "of text and categories of a DataFrame)"
+    "of text and categories of a DataFrame); for dates use pandas.to_datetime"
 )
 
 

@@ -101,7 +101,7 @@ def dates_as_seconds(X):
         types = {type(value) for row in X if np.iterable(row) for value in row}
         if types.isdisjoint((np.datetime64, np.timedelta64)):
             return X
-        return [[_seconds(v) if _is_date(v) else v for v in row] for row in X]
+        return [[float(_seconds(v)) if _is_date(v) else v for v in row] for row in X]
     if hasattr(X, "with_columns") and hasattr(X, "to_dicts"):
         found = {column.name: column.to_numpy() for column in X if column.dtype.is_temporal()}
         found = {name: _seconds(dates) for name, dates in found.items() if _is_date(dates)}

@@ -65,6 +65,13 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         -------
         ndarray of shape (n_samples, n_classes), float64, or a list of them, one per output
             Columns in the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If the forest was fitted with `loss`, or draws rows in a way that
+            `forest.inference.jackknife.standard_error` refuses.
+        sklearn.exceptions.NotFittedError
         """
         self = as_of_now(self)
         if hasattr(self, "loss_"):
@@ -119,6 +126,13 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         mean : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         error : ndarray of the same shape
             Only with `return_std`.
+
+        Raises
+        ------
+        ValueError
+            If X does not match the table of the fit; with `return_std`, also if the forest draws
+            rows in a way that `forest.inference.jackknife.standard_error` refuses.
+        sklearn.exceptions.NotFittedError
         """
         self = as_of_now(self)
         mean = super().predict(X, check_input)
@@ -144,6 +158,13 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_quantiles) if q is an array, float64
+
+        Raises
+        ------
+        ValueError
+            If q is not between 0 and 1, X does not match the table of the fit, the forest has
+            several outputs, or it does not know its training rows (see `keep_leaves`).
+        sklearn.exceptions.NotFittedError
         """
         return predict_quantiles(self, X, q, in_bag)
 
@@ -164,6 +185,14 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         -------
         ndarray of shape (n_samples, 2), float64
             Lower and upper bound.
+
+        Raises
+        ------
+        ValueError
+            If coverage is not between 0 and 1, or is too high for the number of rows (or groups)
+            that were ever out of bag; if X does not match the table of the fit; if the forest has
+            no bootstrap, several outputs, or does not know its training rows (see `keep_leaves`).
+        sklearn.exceptions.NotFittedError
         """
         return predict_interval(self, X, coverage)
 
@@ -188,7 +217,9 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         Raises
         ------
         ValueError
-            If the trees were not grown on this table.
+            If the trees were not grown on this table; if the table is not given, and the forest
+            does not know it; if the forest has several outputs.
+        sklearn.exceptions.NotFittedError
         """
         keep_leaves(self, X, y)
         return self

@@ -19,8 +19,9 @@ from scipy.sparse import csr_matrix, vstack
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
+from cart.estimators.target import refuse_missing_target
 from cart.estimators.validation import as_of_now
 from cart.primitives.progress import watched
 from forest.inference.training_rows import require_one_table
@@ -148,7 +149,7 @@ def nearest_rows(
             "X is one row, which is not its own neighbour; pass more rows, or the rows to choose "
             "from as Y."
         )
-    if not (isinstance(k, Integral) and 1 <= k <= n_choices):
+    if not (isinstance(k, Integral) and k is not True and 1 <= k <= n_choices):
         raise ValueError(
             f"k must be a whole number between 1 and {n_choices}, the number of rows to choose "
             f"from, but is {k!r}."
@@ -195,7 +196,8 @@ def outlier_scores(
     Raises
     ------
     TypeError, ValueError
-        See `proximity`; also a ValueError if y differs from X in length, or does not hold classes.
+        See `proximity`; also a ValueError if y differs from X in length, has missing values, or
+        holds numbers with fractions, which are no classes.
 
     Examples
     --------
@@ -209,8 +211,10 @@ def outlier_scores(
     """
     of_rows = _Proximities(forest, X, None, pairs)
     n_rows = of_rows.n_rows
+    refuse_missing_target(y)
     labels = np.zeros(n_rows) if y is None else column_or_1d(y)
     check_consistent_length(of_rows.leaves, labels)
+    assert_all_finite(labels, input_name="y")
     if type_of_target(labels) == "continuous":
         raise ValueError("y must hold classes, but holds numbers with fractions; leave it out.")
     classes, codes = np.unique(labels, return_inverse=True)

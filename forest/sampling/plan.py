@@ -165,6 +165,8 @@ def _check_in_bag(in_bag, n_trees, n_samples):
             'n_estimators="auto" cannot be combined with in_bag, which sets the number of trees; '
             "set n_estimators to that number."
         )
+    if np.ma.is_masked(in_bag):
+        raise ValueError("in_bag has masked values; write 0 where a row is not in bag.")
     given = np.asarray(in_bag)
     if given.shape != (n_trees, n_samples):
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from cart.estimators.target import encode_known_labels
+from cart.estimators.target import encode_known_labels, refuse_missing_target
 from cart.estimators.validation import check_rows, check_sample_weight, require_weight
 from forest.growing.thread_pool import bytes_of
 from forest.inference.training_rows import is_of_one_table, is_table_of, require_as_many_rows
@@ -16,6 +16,7 @@ from forest.sampling.weights import in_bag_weight
 from importance.core.adoption import is_one_of_several, take_steps
 from importance.core.training_table import fills_leaves, grew_on
 
+_LARGE = 2.0**300  # sums and squares of larger weights may overflow
 NO_ROW = "No row is out of bag for any tree; draw fewer rows with max_samples."
 NO_ROW_COUNTS = (
     "No row of positive weight is out of bag for any tree; draw fewer rows with max_samples."
@@ -161,6 +162,7 @@ def check_evaluation_rows(
     """
     require_one_output(forest, trees_of(forest)[0])
     X = take_rows(forest, X)
+    refuse_missing_target(y)
     y = np.asarray(y)
     if y.shape == (X.shape[0], 1):
         y = y[:, 0]
@@ -169,6 +171,8 @@ def check_evaluation_rows(
     weight = check_sample_weight(sample_weight, X)
     weight = np.ones(X.shape[0]) if weight is None else weight
     require_weight(weight)
+    if weight.max() > _LARGE:  # an exact division, which changes no mean
+        weight = np.ldexp(weight, -np.frexp(weight.max())[1])
     if is_classification(forest):
         return X, encode_known_labels(y, [forest.classes_]).codes[:, 0], weight
     return X, y.astype(np.float64), weight

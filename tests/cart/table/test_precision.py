@@ -452,6 +452,8 @@ def test_dates_are_seconds_in_any_container():
         twin.fit(listed, y)
         np.testing.assert_array_equal(twin.tree_.threshold, tree.tree_.threshold)
         np.testing.assert_array_equal(twin.predict(listed), y)
+        by_day = cart.DecisionTreeClassifier(categorical_features=[0]).fit(listed, y)
+        assert len(by_day.categories_[0]) == len(np.unique(gaps[~np.isnat(gaps)]))
         listed[0][0] = np.nan  # what comes below is a date all the same
         np.testing.assert_array_equal(twin.predict(listed)[1:], y[1:])
 

@@ -214,7 +214,7 @@ def test_impossible_combinations():
             outlier_scores(forest, X[::-1], pairs=pairs)
         with pytest.raises(ValueError, match="bootstrap=False"):
             proximity(ExtraTreesClassifier(2).fit(X, y), X, pairs=pairs)
-    for k in (0, 150, 2.5, "2", None):
+    for k in (0, 150, 2.5, "2", None, True):
         with pytest.raises(ValueError, match="between 1 and 149"):
             nearest_rows(forest, X, k)
     with pytest.raises(ValueError, match="X is one row, which is not its own neighbour"):
@@ -225,3 +225,9 @@ def test_impossible_combinations():
     with pytest.raises(ValueError, match="y must hold classes, but holds numbers with fractions"):
         outlier_scores(forest, X, X[:, 0])
     outlier_scores(forest, X, y.astype(float))
+    named = np.array(["a", "b", "c"], object)[y]
+    for missing in (None, np.nan):
+        with pytest.raises(ValueError, match=r"y has missing values in 50 row|contains NaN"):
+            outlier_scores(forest, X, np.where(y == 1, missing, named))
+    with pytest.raises(ValueError, match=r"y has missing values in 50 row"):
+        outlier_scores(forest, X, np.ma.masked_equal(y, 1))

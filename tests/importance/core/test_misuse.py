@@ -413,6 +413,19 @@ def test_weights_without_a_finite_sum_are_refused(function, weight, words):
         function(model, X, y, sample_weight=weight)
 
 
+@pytest.mark.parametrize(
+    "function", [importance.conditional_permutation, importance.forest_permutation]
+)
+def test_huge_weights_count_as_their_shares(function):
+    """Their sum is finite, but those of losses and squares were not."""
+    X, y = table(60)
+    model = RandomForestRegressor(5, random_state=0).fit(X, y)
+    huge = function(model, X, y, sample_weight=np.full(60, 2.0**1016), random_state=0)
+    plain = function(model, X, y, sample_weight=np.ones(60), random_state=0)
+    np.testing.assert_array_equal(huge.values, plain.values)
+    np.testing.assert_array_equal(huge.standard_error, plain.standard_error)
+
+
 # ------------------------------------------------------------ threads
 
 WITH_THREADS = [
