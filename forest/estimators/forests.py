@@ -55,7 +55,7 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
 
         They are computed by the infinitesimal jackknife with its correction for a finite number of
         trees (Wager, Hastie and Efron 2014); see `forest.inference.jackknife.standard_error`, also
-        for which forests it refuses. They are too small for trees of full depth.
+        for which forests it refuses, as those with `loss` are. They are too small for full trees.
 
         Parameters
         ----------
@@ -65,13 +65,6 @@ class ForestClassifier(ClassifierOutputs, BaseForest):
         -------
         ndarray of shape (n_samples, n_classes), float64, or a list of them, one per output
             Columns in the order of `classes_`.
-
-        Raises
-        ------
-        ValueError
-            If the forest was fitted with `loss`, or draws rows in a way that
-            `forest.inference.jackknife.standard_error` refuses.
-        sklearn.exceptions.NotFittedError
         """
         self = as_of_now(self)
         if hasattr(self, "loss_"):
@@ -126,13 +119,6 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         mean : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         error : ndarray of the same shape
             Only with `return_std`.
-
-        Raises
-        ------
-        ValueError
-            If X does not match the table of the fit; with `return_std`, also if the forest draws
-            rows in a way that `forest.inference.jackknife.standard_error` refuses.
-        sklearn.exceptions.NotFittedError
         """
         self = as_of_now(self)
         mean = super().predict(X, check_input)
@@ -162,9 +148,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         Raises
         ------
         ValueError
-            If q is not between 0 and 1, X does not match the table of the fit, the forest has
-            several outputs, or it does not know its training rows (see `keep_leaves`).
-        sklearn.exceptions.NotFittedError
+            If q is not between 0 and 1, or the forest has several outputs or does not know its
+            training rows (see `keep_leaves`).
         """
         return predict_quantiles(self, X, q, in_bag)
 
@@ -189,10 +174,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         Raises
         ------
         ValueError
-            If coverage is not between 0 and 1, or is too high for the number of rows (or groups)
-            that were ever out of bag; if X does not match the table of the fit; if the forest has
-            no bootstrap, several outputs, or does not know its training rows (see `keep_leaves`).
-        sklearn.exceptions.NotFittedError
+            If coverage is not between 0 and 1, or too high for the number of rows out of bag, or
+            if the forest has no bootstrap, has several outputs, or does not know its training rows.
         """
         return predict_interval(self, X, coverage)
 
@@ -217,9 +200,8 @@ class ForestRegressor(RegressorOutputs, BaseForest):
         Raises
         ------
         ValueError
-            If the trees were not grown on this table; if the table is not given, and the forest
-            does not know it; if the forest has several outputs.
-        sklearn.exceptions.NotFittedError
+            If the trees were not grown on this table, if it is neither given nor known, or if the
+            forest has several outputs.
         """
         keep_leaves(self, X, y)
         return self
