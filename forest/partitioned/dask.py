@@ -169,7 +169,13 @@ def open_parts(
         for name, column in of_rows.items():
             parts.append(partitions_of(column, name))
             _refuse_unaligned(X, column, name)
-        engine = DaskEngine(client or get_client())
+        try:
+            engine = DaskEngine(client or get_client())
+        except ValueError as error:
+            raise ValueError(
+                "A table of Dask is fitted by the workers of a client, but there is none; create "
+                "one, as by distributed.Client(), or pass client=."
+            ) from error
     else:
         engine = LocalEngine(n_jobs)
         if isinstance(X, (str, Path)):

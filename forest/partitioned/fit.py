@@ -79,7 +79,9 @@ def fit_together(
     model = clone(forest)
     model.callback = forest.callback  # clone deep-copies a bound method with its object
     refuse_impossible(model, weight_parts is not None)
-    kind = partitions.Kind(precision_of(model), is_classifier(model), model.categorical_features)
+    kind = partitions.Kind(
+        precision_of(model), is_classifier(model), model.categorical_features, None, model.missing
+    )
     with Interruption() as interruption:
         look, spans, bins = _look_for_bins(model, engine, X_parts, y_parts, n_parts, kind)
         target = model._encode_target(look.labels if kind.has_classes else np.array(look.ends))

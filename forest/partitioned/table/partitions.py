@@ -1,5 +1,6 @@
 """Read, check and examine the partitions of a table, before any work is wasted on them."""
 
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.estimators.target import refuse_missing_target
-from cart.estimators.validation import TAKE_TEXT, naming_text
+from cart.estimators.validation import TAKE_TEXT, naming_text, refuse_missing
 from cart.table.precision import as_plain_table
 from forest.partitioned.table.quantiles import sort_columns
 from forest.partitioned.table.sources import refuse_sparse
@@ -23,6 +24,7 @@ class Kind(NamedTuple):
     has_classes: bool
     categorical_features: Any = None  # the forest's parameter
     encoder: CategoryEncoder | None = None  # for the categories of the whole table
+    missing: str = "learned"  # the forest's parameter
 
 
 class Look(NamedTuple):
@@ -57,8 +59,8 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
     Raises
     ------
     TypeError, ValueError
-        If X is sparse, if a value is not a number or is infinite in that precision, or if only some
-        column names are strings.
+        If X is sparse, if a value is not a number, is infinite in that precision, or missing though
+        the forest refuses missing values, or if only some column names are strings.
     """
     X = X() if callable(X) else X
     refuse_sparse(X)
@@ -72,7 +74,9 @@ def values_of(X: Any, number: int, kind: Kind) -> tuple[np.ndarray, tuple | None
     with naming_text(X, kind.categorical_features, TAKE_TEXT):
         codes = X if kind.encoder is None else kind.encoder.transform(as_columns(X))
         options = {"dtype": kind.precision, "ensure_all_finite": "allow-nan", "input_name": name}
-        return check_array(codes, **options), names
+        X = check_array(codes, **options)
+    refuse_missing(SimpleNamespace(missing=kind.missing, feature_names_in_=names), X)
+    return X, names
 
 
 def target_of(y: Any, n_rows: int, number: int, kind: Kind) -> np.ndarray:

@@ -90,6 +90,27 @@ def test_partitions():
             fit(forest, table, of_rows)
 
 
+def test_tables_of_dask_without_a_client():
+    da = pytest.importorskip("dask.array")
+    pytest.importorskip("distributed")
+    with pytest.raises(ValueError, match=r"but there is none; create one, as by distributed.Cl"):
+        fit(RandomForestClassifier(**KEYED), da.from_array(X, chunks=(30, 3)), da.from_array(y, 30))
+
+
+@pytest.mark.parametrize("categories", [None, ["c"]])
+def test_missing_values(categories):
+    forest = RandomForestClassifier(**KEYED, missing="refuse", categorical_features=categories)
+    frames = [pd.DataFrame(part, columns=list("abc")) for part in X_PARTS]
+    fit(forest, frames, Y_PARTS)
+    for name in ("b", "c"):
+        frames[1].loc[3, name] = np.nan
+        with pytest.raises(ValueError, match=r"missing values in .* column 'b', but missing=\"ref"):
+            fit(forest, frames, Y_PARTS)
+    frames[1].loc[3, "b"] = 0.0
+    with pytest.raises(ValueError, match=r"in 1 column\(s\), first in column 'c'"):
+        fit(forest, frames, Y_PARTS)
+
+
 def test_what_is_no_reason_to_refuse():
     """Empty partitions, one class in a partition, columns of another type."""
     forest = RandomForestClassifier(**KEYED)
