@@ -63,6 +63,20 @@ def test_masked_values_are_refused(model):
     np.testing.assert_array_equal(model.fit(*unmasked).predict_proba(unmasked[0]), expected)
 
 
+@pytest.mark.parametrize("fill", [0.0, np.nan])
+def test_sparse_columns_of_a_dataframe_stand_beside_categories(fill):
+    """As from get_dummies(sparse=True) with a column of text, or with nan between the values."""
+    dense = pd.DataFrame({"a": np.maximum(NUMBERS[:, 0], 0.0), "b": NUMBERS[:, 1] > 1})
+    dense = dense.replace({"a": {0.0: fill}}).assign(c=np.tile(list("uvw"), 20))
+    sparse = dense.astype({"a": pd.SparseDtype(float, fill), "b": pd.SparseDtype(bool)})
+    for columns in (["a", "b", "c"], ["a", "c"]):
+        model = clone(MODELS[1]).set_params(categorical_features="from_dtype")
+        expected = model.fit(dense[columns], LABELS).predict_proba(dense[columns])
+        np.testing.assert_array_equal(model.predict_proba(sparse[columns]), expected)
+        model.fit(sparse[columns], LABELS)
+        np.testing.assert_array_equal(model.predict_proba(sparse[columns]), expected)
+
+
 def test_masked_counts_and_targets_of_held_out_rows_are_refused():
     X, y = NUMBERS, np.arange(60.0)
     in_bag = np.ma.masked_equal(np.tile(np.arange(60) % 4, (2, 1)), 3)

@@ -75,6 +75,8 @@ class CategoryEncoder:
             out[:, j] = _codes_of(values, categories, keeps_missing)[places]
         if not self.mask.all():
             numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
+            if all(hasattr(dtype, "fill_value") for dtype in getattr(numbers, "dtypes", [None])):
+                numbers = np.asarray(numbers)  # pandas would make a sparse matrix of them
             out[:, ~self.mask] = check_array(
                 numbers, dtype=np.float64, ensure_all_finite="allow-nan"
             )
