@@ -75,6 +75,22 @@ def test_sparse_columns_of_a_dataframe_stand_beside_categories(fill):
         np.testing.assert_array_equal(model.predict_proba(sparse[columns]), expected)
         model.fit(sparse[columns], LABELS)
         np.testing.assert_array_equal(model.predict_proba(sparse[columns]), expected)
+    for find in (importance.correlation_groups, importance.one_hot_groups):
+        assert find(sparse) == find(dense)
+
+
+@pytest.mark.parametrize("name", ["schema", "to_dicts", "to_frame", "sparse", "with_columns"])
+def test_columns_may_be_named_as_attributes_of_other_frames(name):
+    """pandas gives its columns as attributes, by which another kind of frame might be told."""
+    X = pd.DataFrame(NUMBERS, columns=["a", name])
+    model = forest.RandomForestClassifier(5, random_state=0).fit(X, LABELS)
+    assert importance.shap_values(model, X).table().shape == X.shape
+    assert len(cart.explain_path(model[0], X.iloc[[0]].to_numpy()).steps) > 1
+    tree = cart.DecisionTreeClassifier(random_state=0).fit(X, LABELS)
+    assert cart.explain_path(tree, X.iloc[[0]]) == cart.explain_path(tree, X.iloc[0])
+    selector = importance.FeatureSelector(model, n_rounds=19, random_state=0)
+    kept = selector.set_output(transform="pandas").fit_transform(X, LABELS)
+    assert isinstance(kept, pd.DataFrame)
 
 
 def test_masked_counts_and_targets_of_held_out_rows_are_refused():

@@ -14,7 +14,7 @@ from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.target import MISSING_TYPES, is_missing
 from cart.files import storable
-from cart.table.precision import as_plain_table
+from cart.table.precision import as_plain_table, with_columns
 
 # The code of a category that does not occur in the training table.
 UNSEEN = -1
@@ -75,8 +75,6 @@ class CategoryEncoder:
             out[:, j] = _codes_of(values, categories, keeps_missing)[places]
         if not self.mask.all():
             numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
-            if all(hasattr(dtype, "fill_value") for dtype in getattr(numbers, "dtypes", [None])):
-                numbers = np.asarray(numbers)  # pandas would make a sparse matrix of them
             out[:, ~self.mask] = check_array(
                 numbers, dtype=np.float64, ensure_all_finite="allow-nan"
             )
@@ -277,6 +275,8 @@ def count_unseen(model: BaseEstimator, X: MatrixLike) -> np.ndarray:
 def as_columns(X):
     """X as a DataFrame or a two-dimensional array, with dates converted to seconds.
 
+    Sparse columns of a DataFrame become dense, unless all its columns are sparse.
+
     Raises
     ------
     ValueError
@@ -292,6 +292,9 @@ def as_columns(X):
         X = np.asarray(X, dtype=None if hasattr(X, "dtype") else object)
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data.")
+    if hasattr(X, "isetitem") and not hasattr(X, "sparse"):
+        sparse = [j for j, dtype in enumerate(X.dtypes) if hasattr(dtype, "fill_value")]
+        return with_columns(X, {j: X.iloc[:, j].sparse.to_dense() for j in sparse})
     return X
 
 

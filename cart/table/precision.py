@@ -55,7 +55,7 @@ def as_plain_table(X):
     if not hasattr(X, "isetitem"):
         return X
     flags = [j for j, t in enumerate(X.dtypes) if t.kind == "b" and hasattr(t, "subtype")]
-    return _with_columns(X, {j: X.iloc[:, j].astype("Sparse[uint8]") for j in flags})
+    return with_columns(X, {j: X.iloc[:, j].astype("Sparse[uint8]") for j in flags})
 
 
 def native_frame(X):
@@ -75,7 +75,7 @@ def native_frame(X):
     return X
 
 
-def _with_columns(X, columns):
+def with_columns(X, columns):
     """The DataFrame of pandas with other columns at some positions."""
     X = X.copy(deep=False) if columns else X
     for j, column in columns.items():
@@ -102,14 +102,14 @@ def dates_as_seconds(X):
         if types.isdisjoint((np.datetime64, np.timedelta64)):
             return X
         return [[float(_seconds(v)) if _is_date(v) else v for v in row] for row in X]
-    if hasattr(X, "with_columns") and hasattr(X, "to_dicts"):
+    if hasattr(type(X), "to_dicts"):  # of polars
         found = {column.name: column.to_numpy() for column in X if column.dtype.is_temporal()}
         found = {name: _seconds(dates) for name, dates in found.items() if _is_date(dates)}
         return X.with_columns(**{n: type(X[n])(n, x) for n, x in found.items()}) if found else X
     if not hasattr(X, "isetitem"):
         return X
     dates = [(j, f"{kind}8[us]") for j, kind in enumerate(kinds_of(X)) if kind in _DATES]
-    return _with_columns(X, {j: _seconds(X.iloc[:, j].to_numpy(dtype)) for j, dtype in dates})
+    return with_columns(X, {j: _seconds(X.iloc[:, j].to_numpy(dtype)) for j, dtype in dates})
 
 
 def are_dates(X):
@@ -142,7 +142,7 @@ def with_plain_columns(X):
             plain[j] = column.astype(object)
         elif hasattr(dtype, "na_value") and dtype.kind in "biuf" and column.isna().any():
             plain[j] = column.to_numpy(np.float64, na_value=np.nan)
-    return _with_columns(X, plain)
+    return with_columns(X, plain)
 
 
 def _holds_texts(dtype):

@@ -187,7 +187,8 @@ class ShapValues:
 
     def table(self) -> np.ndarray:
         """The rows as an array, of dtype object if columns are of different kinds."""
-        types = getattr(self.data, "schema", {})  # NumPy makes numbers of the dates of polars
+        # NumPy makes numbers of the dates of polars.
+        types = self.data.schema if hasattr(type(self.data), "to_dicts") else {}
         if any(str(types[name]).startswith("Date") for name in types):
             return np.array(self.data.rows(), object)
         return self.data.toarray() if issparse(self.data) else np.asarray(self.data)

@@ -104,7 +104,7 @@ def explain_path(tree: Any, x: MatrixLike) -> TreePath:
 
 
 def _as_table(x):
-    if hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a DataFrame, by names
+    if hasattr(type(x), "to_frame") and hasattr(x, "index"):  # a row of a DataFrame, by names
         x = x.astype(object).where(x.notna(), np.nan)  # NaT and pandas.NA are not floats
         return x.to_frame().T.infer_objects()
     if np.ndim(x) == 1:  # the values of a list keep their types, as in `predict`
