@@ -198,6 +198,10 @@ def join_covers(covers: tuple) -> Any:
         import pandas as pd
 
         return pd.concat(covers, ignore_index=True)
+    if hasattr(type(covers[0]), "to_dicts"):
+        import polars as pl
+
+        return pl.concat(covers, how="vertical_relaxed")
     return np.concatenate(covers)
 
 

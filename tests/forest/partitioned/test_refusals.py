@@ -246,3 +246,15 @@ def test_frames_without_categories():
     model = fit(forest, [frame[:30], frame[30:30], frame[30:]], [y[:30], y[:0], y[30:]])
     assert_same_forest(model, forest.fit(frame, y))
     np.testing.assert_array_equal(model.predict_proba(frame), forest.predict_proba(frame))
+
+
+@pytest.mark.parametrize("features", ["from_dtype", ["c", "d"]])
+def test_partitions_of_polars_may_hold_categories(features):
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame(X, schema=list("abe")).with_columns(
+        c=pl.Series([None if i % 7 == 0 else "uvw"[i % 3] for i in range(len(X))]),
+        d=pl.Series(["pq"[i % 2] for i in range(len(X))], dtype=pl.Categorical),
+    )
+    forest = RandomForestClassifier(**KEYED, categorical_features=features)
+    model = fit(forest, [table[:8], table[8:8], table[8:]], [y[:8], y[:0], y[8:]])
+    assert_same_forest(model, forest.fit(table, y))
