@@ -214,6 +214,8 @@ def _describe(model, look):
     model.n_features_in_ = look.n_features
     if look.names is not None:
         model.feature_names_in_ = np.array(look.names, dtype=object)
+    if look.dates is not None:
+        model._are_dates = look.dates
     model.n_merged_values_ = np.zeros(look.n_features, np.int64)
     return list(zip(range(len(ends)), [0, *ends], ends, strict=False))
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _get_feature_names
 from cart.estimators.category_encoder import CategoryEncoder, as_columns, find_categorical
 from cart.estimators.target import refuse_missing_target
 from cart.estimators.validation import TAKE_TEXT, naming_text, refuse_missing
-from cart.table.precision import as_plain_table
+from cart.table.precision import are_dates, as_plain_table, native_frame
 from forest.partitioned.table.quantiles import sort_columns
 from forest.partitioned.table.sources import refuse_sparse
 from forest.partitioned.table.targets import ends_of
@@ -37,6 +37,7 @@ class Look(NamedTuple):
     ends: tuple[float, float]  # lowest and highest target in regression
     is_categorical: tuple | None  # which columns hold categories
     cover: tuple  # for each partition with rows, a few of them that have all its categories
+    dates: np.ndarray | None  # which columns hold dates, if any do
 
 
 class Examined(NamedTuple):
@@ -135,12 +136,13 @@ def examine(X: Any, y: Any, number: int, kind: Kind) -> Examined:
         rows = np.unique(np.concatenate([[0], *firsts]))  # at least one, even without categories
         is_categorical, cover = tuple(encoder.mask), (getattr(table, "iloc", table)[rows],)
         kind = kind._replace(encoder=encoder)
+    dates = are_dates(native_frame(X))
     X, names = values_of(X, number, kind)
     y = target_of(y, len(X), number, kind)
     labels = np.unique(y) if kind.has_classes else None
     ends = (np.inf, -np.inf) if kind.has_classes else ends_of(y)
     n_rows = ((number, len(X)),)
-    look = Look(names, X.shape[1], n_rows, labels, ends, is_categorical, cover)
+    look = Look(names, X.shape[1], n_rows, labels, ends, is_categorical, cover, dates)
     numbers = X if is_categorical is None else np.where(is_categorical, np.nan, X)
     return Examined(look, sort_columns(numbers))
 
@@ -189,6 +191,7 @@ def join_looks(one: Look, other: Look) -> Look:
     return Look(
         one.names, one.n_features, one.n_rows + other.n_rows, labels,
         ends, masks.pop() if masks else None, one.cover + other.cover,
+        other.dates if one.dates is None else one.dates,
     )  # fmt: skip
 
 

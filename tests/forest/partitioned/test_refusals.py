@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier as PeerForest
 from sklearn.exceptions import NotFittedError
 
-from cart import DecisionTreeClassifier
+from cart import DecisionTreeClassifier, export_text
 from forest import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from forest.growing.dask import fit_partitions
 from forest.partitioned.dask import fit, predict
@@ -246,6 +246,16 @@ def test_frames_without_categories():
     model = fit(forest, [frame[:30], frame[30:30], frame[30:]], [y[:30], y[:0], y[30:]])
     assert_same_forest(model, forest.fit(frame, y))
     np.testing.assert_array_equal(model.predict_proba(frame), forest.predict_proba(frame))
+
+
+def test_thresholds_of_dates_are_shown_as_dates():
+    table = pd.DataFrame({"day": pd.date_range("2024-03-01", periods=len(X)), "a": X[:, 0]})
+    forest = RandomForestClassifier(**KEYED, precision="float64")
+    model = fit(forest, [table[:0], table[:8], table[8:]], [y[:0], y[:8], y[8:]])
+    whole = forest.fit(table, y)
+    shown = [export_text(tree) for tree in model]
+    assert shown == [export_text(tree) for tree in whole]
+    assert any("<= 2024-0" in text for text in shown)
 
 
 @pytest.mark.parametrize("features", ["from_dtype", ["c", "d"]])
