@@ -14,7 +14,7 @@ from cart.jit.decorators import entry_kernel
 from cart.primitives.threads import in_parts
 from cart.primitives.user_warning import warn_user
 from cart.table.float_table import FloatTable
-from cart.table.precision import as_plain_table, kinds_of
+from cart.table.precision import as_plain_table, kinds_of, native_frame
 from cart.table.repeated_codes import RepeatedCodes, Values, differs
 
 # Kinds of dtypes whose values are whole: numbers, dates, durations.
@@ -331,6 +331,7 @@ def warn_of_merged_values(X, n_merged, n_levels, names, precision="single"):
     """
     if not n_merged.any():
         return
+    X = native_frame(X)
     is_whole = np.array([kind in _WHOLE for kind in kinds_of(X)])
     limit = np.where(is_whole, 0.0, _SHARE * (n_merged + n_levels))
     rows = _first_rows(X)

@@ -165,5 +165,7 @@ def kinds_of(X):
     """A list of the kind (as in numpy.dtype.kind) of each column."""
     if hasattr(X, "iloc"):
         return [dtype.kind for dtype in X.dtypes]
+    if hasattr(type(X), "to_dicts"):  # of polars
+        return [column[:0].to_numpy().dtype.kind for column in X]
     X = X if hasattr(X, "dtype") else np.asarray(X)
     return [X.dtype.kind] * X.shape[1]

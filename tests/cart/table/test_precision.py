@@ -318,6 +318,18 @@ def test_one_warning_names_the_columns_and_the_remedy(kind):
     assert model.n_merged_values_.tolist() == [0] * 6
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_dates_and_integers_that_merge_are_named_in_any_frame(kind):
+    pd, module = pytest.importorskip("pandas"), pytest.importorskip(kind)
+    whole = np.append([2**24, 2**24 + 1], np.arange(98))  # 1 of 100 merges: not more than 1 %
+    seen = pd.date_range("2024-01-01", periods=100, freq="s")
+    table = pd.DataFrame({"seen": seen, "whole": whole, "share": whole / 3})
+    if kind != "pandas":
+        table = module.from_pandas(table) if kind == "polars" else module.Table.from_pandas(table)
+    (message,) = warnings_of(cart.DecisionTreeClassifier(), table, whole % 3)
+    assert "seen (98 of 100), whole (1 of 100). " in message
+
+
 @pytest.mark.parametrize("form", [*FORMS, sp.csr_matrix])
 def test_values_that_rounding_has_split_are_not_warned_of(form):
     """Means of equal numbers, added up in another order, as imputers make them."""
