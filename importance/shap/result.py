@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from cart.table.precision import native_frame
 from importance.core.numbers import estimates, list_leaders
 from importance.core.plots import as_written
 from importance.core.result import Importances, mean_and_error
@@ -187,11 +188,12 @@ class ShapValues:
 
     def table(self) -> np.ndarray:
         """The rows as an array, of dtype object if columns are of different kinds."""
+        data = native_frame(self.data)
         # NumPy makes numbers of the dates of polars.
-        types = self.data.schema if hasattr(type(self.data), "to_dicts") else {}
+        types = data.schema if hasattr(type(data), "to_dicts") else {}
         if any(str(types[name]).startswith("Date") for name in types):
-            return np.array(self.data.rows(), object)
-        return self.data.toarray() if issparse(self.data) else np.asarray(self.data)
+            return np.array(data.rows(), object)
+        return data.toarray() if issparse(data) else np.asarray(data)
 
     @as_written
     def plot(self, kind: str = "beeswarm", ax: Any = None, **options: Any) -> Any:

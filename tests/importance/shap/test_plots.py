@@ -120,7 +120,7 @@ def test_dependence_names_categories_and_counts_what_is_not_drawn():
     matplotlib.pyplot.close("all")
 
 
-@pytest.mark.parametrize("kind", ["pandas", "zoned", "dates only", "polars", "category"])
+@pytest.mark.parametrize("kind", ["pandas", "zoned", "dates only", "polars", "Arrow", "category"])
 def test_dates_are_dates_in_pictures(kind):
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     days = pd.Timestamp("2020-03-01") + pd.to_timedelta(np.arange(60) * 7, "D")
@@ -128,6 +128,8 @@ def test_dates_are_dates_in_pictures(kind):
     y = np.arange(60.0)
     if kind == "polars":
         frame = pl.DataFrame({"when": days.to_numpy(), "size": frame["size"].to_numpy()})
+    elif kind == "Arrow":
+        frame = pytest.importorskip("pyarrow").Table.from_pandas(frame)
     elif kind == "zoned":
         frame = frame.assign(when=days.tz_localize("Asia/Tokyo"))
     elif kind == "category":
