@@ -373,7 +373,7 @@ _CATEGORICAL_DTYPES = {
 
 
 def match_categories(estimator, X, reset):
-    """Remove the categories of an earlier fit, or check that a warm start keeps them.
+    """Remove the categories and dates of an earlier fit, or check that a warm start keeps them.
 
     With `reset`, an estimator without `categorical_features` loses what an earlier fit learned of
     categories: kernels rely on these attributes.
@@ -384,6 +384,8 @@ def match_categories(estimator, X, reset):
         If `reset` is False and the trees that are kept were grown with other categorical columns.
     """
     features = estimator.categorical_features
+    if reset:
+        vars(estimator).pop("_are_dates", None)
     if not reset:
         kept = getattr(estimator, "is_categorical_", np.zeros(estimator.n_features_in_, bool))
         mask = (

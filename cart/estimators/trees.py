@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils._sparse import _align_api_if_sparse
 from sklearn.utils.validation import check_is_fitted
 
+from cart.estimators.category_encoder import match_categories
 from cart.estimators.doc_link import DocLink
 from cart.estimators.grower import Grower
 from cart.estimators.outputs import ClassifierOutputs, RegressorOutputs
@@ -225,7 +226,8 @@ class BaseDecisionTree(
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; rows of weight 0 are left out.
         check_input : bool, default=True
-            False skips the checks of X and y; X must then be an array of dtype `precision`.
+            False skips the checks of X and y; X must then be an array of dtype `precision`. Not
+            with `categorical_features`.
 
         Returns
         -------
@@ -238,7 +240,10 @@ class BaseDecisionTree(
                 if self.criterion == "poisson":  # like scikit-learn, before comparing lengths
                     check_criterion("poisson", check_array(y, ensure_2d=False, input_name="y"))
                 numbers, y = check_table(draft, X, y)
+            elif self.categorical_features is not None:
+                raise ValueError("categorical_features needs check_input=True, which encodes them.")
             else:
+                match_categories(draft, X, True)  # forgets those of an earlier fit
                 numbers, y, draft.n_features_in_ = X, np.asarray(y), X.shape[1]
             prepared = prepare(draft, numbers, y, sample_weight, draft.splitter)
             plan, codes = prepared.plan, prepared.target.codes

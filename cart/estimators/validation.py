@@ -132,8 +132,6 @@ def check_table(estimator, X, y, reset=True):
     X, precision = native_frame(X), precision_of(estimator)
     if hasattr(estimator, "categorical_features"):
         match_categories(estimator, X, reset)
-    if reset:
-        vars(estimator).pop("_are_dates", None)  # of an earlier fit
     if issparse(y):
         check_array(y, input_name="y")  # raises scikit-learn's TypeError
     refuse_missing_target(y)

@@ -55,3 +55,20 @@ def test_trees_take_floating_numbers_alone(method):
         for dtype in (np.int64, ">f4"):
             with pytest.raises(ValueError, match=r"X.dtype should be"):
                 getattr(tree, method)(X.astype(dtype))
+
+
+def test_a_fit_forgets_the_categories_and_dates_of_one_before():
+    """It used its categories as positions in memory."""
+    X = np.random.default_rng(0).integers(0, 5, (60, 2)).astype(np.float32)
+    y = np.isin(X[:, 0], [1, 3])
+    tree = cart.DecisionTreeClassifier(categorical_features=[0], random_state=0).fit(X, y)
+    assert tree.tree_.is_subset.any()
+    with pytest.raises(ValueError, match="categorical_features needs check_input=True"):
+        tree.fit(X, y, check_input=False)
+    numbers = 1e3 * X - 2e3
+    tree.set_params(categorical_features=None).fit(numbers, y, check_input=False)
+    twin = sklearn.tree.DecisionTreeClassifier(random_state=0).fit(numbers, y)
+    np.testing.assert_array_equal(tree.tree_.threshold, twin.tree_.threshold)
+    np.testing.assert_array_equal(tree.predict(numbers), y)
+    tree.fit(numbers.astype("M8[s]"), y).fit(numbers, y, check_input=False)
+    assert cart.export_text(tree) == sklearn.tree.export_text(twin)
