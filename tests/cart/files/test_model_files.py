@@ -29,7 +29,7 @@ from benchmarks.faults.run import fuzz
 from benchmarks.faults.saved_models import save_models
 from cart.files import DamagedModelError, container
 from cart.files.container import checksum_of_parts
-from cart.files.state import checksum_of
+from cart.files.state import checksum_of, describe, restore
 from importance import mdi, oob_permutation
 from tests.golden.make_models import FOLDER
 from tests.golden.make_pickles import CASES, diabetes, iris, outputs
@@ -364,6 +364,59 @@ def test_forged_rows_of_leaves_are_refused(name, change, words, tmp_path):
     forge(path, arrays, content)
     with pytest.raises(DamagedModelError, match=words):
         forest.load(path)
+
+
+ARRAYS = {
+    "whole": np.arange(3),
+    "one": np.array(65, np.uint32),
+    "letters": np.array([65, 0x110000], np.uint32),
+    "keys": np.zeros(624, np.uint32),
+    "few": np.zeros(623, np.uint32),
+}
+
+
+def random_state(name="MT19937", keys="keys", dtype="<u4", at=0):
+    return {"RandomState": {"tuple": [name, {"array": keys, "as": dtype}, at, 0, 0.0]}}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([{"array": "whole", "as": "<i8"}, {"same": 1}], "refers to an object"),
+        ([{"array": "whole", "as": "<i8"}, {"same": -1}], "refers to an object"),
+        ({"float": "1"}, "'1' is not one of"), ({"code": "1"}, "unknown kind 'code'"),
+        ({"number": ["|O", 1]}, "unknown dtype"), ({"array": "whole", "as": "O"}, "unknown dtype"),
+        ({"array": "whole", "as": "<f8"}, "array of numbers has the wrong dtype"),
+        ({"array": "keys", "as": "<M8[s]"}, "array of dates has the wrong dtype"),
+        ({"array": "whole", "as": "<U3"}, "array of text has the wrong dtype"),
+        ({"array": "one", "as": "<U1"}, "array of text has the wrong dtype or shape"),
+        ({"array": "letters", "as": "<U2"}, "invalid characters"),
+        (random_state(name="PCG64"), "wrong kind"), (random_state(keys="few"), "wrong keys"),
+        (random_state(keys="whole", dtype="<i8"), "wrong keys"),
+        (random_state(at=-1), "out of range"), (random_state(at=625), "out of range"),
+    ],
+)  # fmt: skip
+def test_a_forged_description_is_refused_in_words(content, words):
+    with pytest.raises(DamagedModelError, match=words):
+        restore(content, ARRAYS)
+
+
+def test_values_at_the_limits_come_back():
+    """Of what is refused beyond them."""
+    values = [np.array(["A\U0010ffff", ""]), np.array(["NaT", "2020-01-01"], "M8[D]")]
+    values += [values[0], np.datetime64("2020-01-01"), np.float32(np.inf), -np.inf, (1, {2: "3"})]
+    content, arrays = describe([*values, np.str_("A")])
+    *found, text = restore(json.loads(json.dumps(content, allow_nan=False)), arrays)
+    assert (text, type(text)) == ("A", np.str_)
+    assert found[0] is found[2]
+    for ours, value in zip(found, values, strict=True):
+        np.testing.assert_array_equal(ours, value)
+        assert type(ours) is type(value)
+    for at in (0, 624):
+        state = np.random.RandomState(0).get_state()
+        stream = np.random.RandomState()
+        stream.set_state((*state[:2], at, *state[3:]))
+        assert restore(*describe(stream)).randint(2**30) == stream.randint(2**30)
 
 
 def test_methods_cannot_be_overwritten_by_a_file(tmp_path):

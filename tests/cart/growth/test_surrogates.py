@@ -172,6 +172,12 @@ def test_surrogates_to_be_read_change_no_tree(kind, share):
             assert np.array_equal(getattr(ours.tree_, name), getattr(other.tree_, name))
         assert other.tree_.surrogates is not None
         assert ours.tree_.surrogates is None
+        assert ours.tree_.competitors is None
+    options = {"missing": "majority", "random_state": 0}
+    for asked in ({"surrogates": 2}, {"competitors": 2}, {}):
+        tree = DecisionTreeClassifier(**options, **asked).fit(X, y).tree_
+        held = [name for name in ("surrogates", "competitors") if getattr(tree, name) is not None]
+        assert held == [*asked]
 
 
 def test_extra_trees_keep_surrogates_too():

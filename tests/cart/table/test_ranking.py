@@ -78,7 +78,7 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
     alone = [encode(Columns(X[:, [j]]), n_categories[[j]]) for j in range(X.shape[1])]
     levels = np.concatenate([one.levels.array for one in alone])
     assert any(one.tie_span[0] > 0 for one in alone) == (dtype == np.float32)
-    for block in (1, 2 * n, 5 * n):
+    for block in (1, 2 * n, 5 * n, (len(alone) + 1) // 2 * n):  # the last: in two runs
         monkeypatch.setattr("cart.table.encoding.BLOCK", block)
         table = encode(Columns(X), n_categories, n_jobs)
         np.testing.assert_array_equal(table.codes, np.concatenate([one.codes for one in alone]))
@@ -87,6 +87,10 @@ def test_a_table_is_its_columns_whatever_the_threads(n_jobs, dtype, order, monke
         n_levels = [len(one.levels.array) for one in alone]
         np.testing.assert_array_equal(np.diff(table.level_start), n_levels)
         np.testing.assert_array_equal(table.tie_span, [one.tie_span[0] for one in alone])
+        for name in ("code", "last"):
+            ties = [getattr(one.ties, name) for one in alone]
+            np.testing.assert_array_equal(getattr(table.ties, name), np.concatenate(ties))
+        np.testing.assert_array_equal(np.diff(table.ties.start), list(map(len, ties)))
         np.testing.assert_array_equal(table.columns, np.arange(X.shape[1]))
     np.testing.assert_array_equal(table.codes[categories] == MISSING, X[:, categories].T < 0)
     if dtype == np.float32:
