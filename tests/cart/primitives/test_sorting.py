@@ -1,4 +1,4 @@
-"""Sorts of short keys: networks, and by digits."""
+"""Sorts: of short keys by networks and by digits, of a node's keys, of positions by values."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from cart.fast_paths.classification.packed_rows import Layout
 from cart.jit.decorators import entry_kernel
 from cart.primitives.radix_sort import N_DIGITS, ROOM, sort_short_keys
+from cart.primitives.sort_keys import N_COUNTS, sort_keys, sort_positions_by_value
 from cart.primitives.sorting_networks import NETWORK_MAX, sort_by_network
 
 
@@ -17,6 +18,16 @@ def sort_network(keys, n):
 @entry_kernel
 def sort_any(keys, n, shift, lowest, highest, spare, counts):
     return sort_short_keys(keys, n, shift, lowest, highest, spare, counts)
+
+
+@entry_kernel
+def sort_node(keys, n, n_bits, counts, spare):
+    sort_keys(keys, n, n_bits, counts, spare)
+
+
+@entry_kernel
+def sort_values(values, column, n, spare):
+    sort_positions_by_value(values, column, n, spare)
 
 
 @pytest.mark.parametrize("n", [*range(1, 140), 255, 256, 257, NETWORK_MAX - 1, NETWORK_MAX])
@@ -44,3 +55,26 @@ def test_short_keys_are_sorted(n, top):
     found = (spare if where else keys)[:n]
     np.testing.assert_array_equal(found >> layout.low_bits, np.sort(codes))
     np.testing.assert_array_equal(np.sort(found), np.sort(given_keys))
+
+
+@pytest.mark.parametrize("n_bits", [1, 4, 10, 19, 27, 32])
+@pytest.mark.parametrize("n", [0, 1, 2, 20, 21, 33, 500, 1024, 1025, 6100])
+def test_a_nodes_keys_are_sorted_by_code_and_else_stay_in_order(n, n_bits):
+    """Codes that are spread evenly, close together with few far away, and all the same."""
+    rng, top = np.random.default_rng(n), 2**n_bits - 1
+    crowded = np.where(rng.random(n) < 0.9, rng.integers(0, 40, n) % (top + 1), top)
+    for codes in (rng.integers(0, top + 1, n), crowded, np.full(n, top)):
+        keys = codes.astype(np.uint64) << 32 | rng.permutation(n).astype(np.uint64)
+        found, spare = np.append(keys, np.uint64(7)), np.empty(n, np.uint64)
+        sort_node(found, n, n_bits, np.empty(N_COUNTS, np.int64), spare)
+        np.testing.assert_array_equal(found[:n], keys[np.argsort(codes, kind="stable")])
+        assert found[n] == 7
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 32, 33, 64, 65, 100, 129])
+def test_positions_are_sorted_by_value_and_else_stay_in_order(n):
+    rng = np.random.default_rng(n)
+    for values in (rng.integers(0, 9, n), rng.random(n), np.arange(n), -np.arange(n)):
+        table, spare = np.column_stack((-values, values)).astype(float), np.empty((2, n), np.int64)
+        sort_values(table, 1, n, spare)
+        np.testing.assert_array_equal(spare[0], np.argsort(values, kind="stable"))
