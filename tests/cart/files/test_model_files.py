@@ -419,6 +419,48 @@ def test_values_at_the_limits_come_back():
         assert restore(*describe(stream)).randint(2**30) == stream.randint(2**30)
 
 
+def with_item(place, item):
+    """A change of one item of an array."""
+    return lambda x: np.where(np.arange(len(x)) == place % len(x), np.array(item, x.dtype), x)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("surrogates.start", with_item(-1, 7), "start offsets of surrogates do not match"),
+        ("surrogates.start", with_item(0, 1), "start offsets"),
+        ("surrogates.start", with_item(1, 7), "start offsets"),
+        ("surrogates.start", lambda x: x[:-1], "start offsets"),
+        ("surrogates.start", with_item(2, 6), "a leaf has surrogates"),
+        ("surrogates.list_start", with_item(-1, 11), "offsets of categories of surrogates"),
+        ("surrogates.feature", with_item(0, 4), "outside the 4 features"),
+        ("surrogates.feature", with_item(0, -1), "outside the 4 features"),
+        ("surrogates.threshold", with_item(2, 0.0), "either a threshold or categories"),
+        ("surrogates.threshold", with_item(1, np.nan), "either a threshold or categories"),
+        ("surrogates.n_sent", lambda x: x.astype(np.int64), "n_sent of surrogates is not an array"),
+        ("surrogates.adj", lambda x: x[:, None], "adj of surrogates is not an array of float64"),
+        ("surrogates.n_sent", lambda x: x[:-1], "n_sent of surrogates has the wrong length"),
+        ("surrogates.primary", lambda x: x[:-1], "surrogates do not match the number of nodes"),
+        ("competitors.improvement", lambda x: x[:-1], "improvement of competitors has the wrong"),
+        ("competitors.listed", lambda x: x[:-1], "offsets of categories of competitors"),
+    ],
+)
+def test_forged_surrogates_and_competitors_are_refused(name, change, words, tmp_path):
+    X, y = iris()
+    X[:, 0] = np.floor(2.0 * X[:, 0]) % 5.0
+    cart.DecisionTreeClassifier(
+        max_depth=3, categorical_features=[0], surrogates=3, competitors=2, random_state=0
+    ).fit(X, y).save(tmp_path / "model")
+    arrays, model = parts_of(tmp_path / "model")
+    name = f"tree_.{name}"
+    arrays[name] = np.ascontiguousarray(change(arrays[name]))
+    said, dtype = f'"{name}", "as": "', arrays[name].dtype.str
+    text = json.dumps(model).replace(f"{said}<i4", said + dtype)  # for the item that is no array
+    forge(tmp_path / "model", arrays, json.loads(text))
+    with pytest.raises(DamagedModelError, match=words):
+        cart.load(tmp_path / "model")
+
+
 def test_methods_cannot_be_overwritten_by_a_file(tmp_path):
     path = tmp_path / "model"
     cart.DecisionTreeClassifier().fit(*iris()).save(path)

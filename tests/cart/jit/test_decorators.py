@@ -7,6 +7,8 @@ import sys
 import numba
 import pytest
 
+from cart.jit.decorators import entry_kernel, kernel
+
 ANY_KERNEL = """
 import os, shutil, signal, tempfile, threading, time
 import numpy as np
@@ -65,3 +67,18 @@ def test_a_process_that_is_forked_while_a_thread_compiles_has_kernels(tmp_path):
 def test_an_error_says_that_the_working_directory_is_gone(tmp_path):
     """numba's error has no name in it. Afterwards kernels can be compiled."""
     assert "Change to another one by os.chdir" in output_of(NO_FOLDER, tmp_path)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_a_kernel_is_compiled_once_whatever_constants_it_is_given():
+    @kernel
+    def twice(number):
+        return 2 * number
+
+    @entry_kernel
+    def add_up(n):
+        total = 0
+        return twice(total) + twice(1) + twice(5) + twice(n)
+
+    assert add_up(4) == 20
+    assert len(twice.signatures) == 1

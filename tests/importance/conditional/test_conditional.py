@@ -108,12 +108,15 @@ def test_cells_are_the_grid_of_the_trees_cuts(kind, load, loss, params, missing)
 
 
 def test_categories_share_a_cell_if_every_split_treats_them_alike():
+    """Missing ones have a cell of their own."""
     rng = np.random.RandomState(0)
     n = 300
     kind = rng.randint(30, size=n)
     effect = rng.normal(size=30)
     X = np.column_stack((kind, effect[kind] + rng.normal(size=n), rng.normal(size=n)))
     y = effect[kind] + X[:, 1] + 0.3 * rng.normal(size=n)
+    is_missing = rng.uniform(size=n) < 0.1
+    X[is_missing, 0] = np.nan
     forest = RandomForestRegressor(
         4, categorical_features=[0], max_leaf_nodes=12, max_features=None, random_state=0
     ).fit(X, y)
@@ -122,7 +125,7 @@ def test_categories_share_a_cell_if_every_split_treats_them_alike():
         tree, rows = forest.estimators_[t].tree_, oracle.out_of_bag(draws, n)
         nodes = np.flatnonzero(tree.feature == 0)
         side = [[c in tree.categories.of(v)[0] for v in nodes] for c in range(30)]
-        cell = np.array([str(side[c]) for c in kind[rows]])
+        cell = np.array(["" if is_missing[row] else str(side[kind[row]]) for row in rows])
         assert 1 < len(np.unique(cell)) < 30
         total = 0.0
         for i, row in enumerate(rows):
@@ -421,5 +424,7 @@ def test_refusals():
         conditional_permutation(forest, X, y, condition=[0, 1])
     many = np.column_stack((np.arange(90), X[:, 1:]))
     forest = RandomForestClassifier(2, random_state=0, categorical_features=[0]).fit(many, y)
+    at_most = np.arange(64.0)[:, np.newaxis], [0], np.array([True]), 3, np.random.RandomState(0)
+    assert find_neighbors(*at_most).shape == (64, 3)
     with pytest.raises(ValueError, match="90 categories"):
         conditional_permutation(forest, many, y, method="neighbours", condition={1: [0]})
