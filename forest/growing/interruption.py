@@ -43,7 +43,6 @@ class Interruption(HeldInterrupts):
             self.is_held = True
         except KeyboardInterrupt:
             self.is_held = self.is_cut = True
-            self.came = False
             return False
         return True
 
