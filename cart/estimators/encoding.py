@@ -44,7 +44,8 @@ def encode_table(estimator, given, columns, splitter, keeps_values):
     n_merged, n_left = np.zeros((2, estimator.n_features_in_), np.int64)
     is_single = columns.precision == np.float32
     if is_single or exceeds_doubles(given):
-        n_merged, n_left = count_merged_values(given, table, getattr(estimator, "n_jobs", None))
+        n_jobs = getattr(estimator, "n_jobs", None)
+        n_merged, n_left = count_merged_values(given, table, columns.precision, n_jobs)
     estimator.n_merged_values_ = n_merged
     names = getattr(estimator, "feature_names_in_", range(len(n_merged)))
     precision = "single" if is_single else "double"

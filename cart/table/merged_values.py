@@ -42,10 +42,12 @@ _NAMED = 10
 
 
 def exceeds_doubles(X):
-    """Whether a dense table holds integers so large that doubles may not tell them apart."""
+    """Whether a table holds integers so large that doubles may not tell them apart."""
     X = as_plain_table(X)
-    if issparse(X) or hasattr(X, "sparse"):
-        return False
+    if _is_sparse(X):
+        if {*kinds_of(X)}.isdisjoint("iu"):
+            return False
+        X = _csc_of(X).data
     if not hasattr(X, "iloc"):
         X = np.asarray(X)
         return X.dtype.kind in "iu" and not _survive(X, most=_DOUBLE_MAX)
@@ -53,7 +55,7 @@ def exceeds_doubles(X):
     return any((np.abs(_in_doubles(X.iloc[:, j])) >= _DOUBLE_MAX).any() for j in whole)
 
 
-def count_merged_values(X, table, n_jobs=None):
+def count_merged_values(X, table, precision, n_jobs=None):
     """Count how many distinct values of each column the cast to its precision merges into others.
 
     Parameters
@@ -61,7 +63,9 @@ def count_merged_values(X, table, n_jobs=None):
     X : array-like of shape (n_samples, n_features), or sparse
         As the user gave it.
     table : Table, FloatTable, SparseTable or CategoricalTable
-        Of X, cast to float32 or float64.
+        Of X, cast to the precision.
+    precision : dtype
+        float32 or float64.
     n_jobs : int or None
         As in joblib: threads that long dense columns are shared among.
 
@@ -72,8 +76,8 @@ def count_merged_values(X, table, n_jobs=None):
         How many distinct values are left, for columns where any merge.
     """
     X = as_plain_table(X)
-    if issparse(X) or hasattr(X, "sparse"):  # a DataFrame has it if all its columns are sparse
-        return _count_sparse(X)
+    if _is_sparse(X):
+        return _count_sparse(_csc_of(X), precision)
     n_features, n_samples = table.codes.shape
     n_merged, n_left = np.zeros((2, n_features), np.int64)
     is_ranked = not isinstance(table, FloatTable)
@@ -104,9 +108,16 @@ def count_merged_values(X, table, n_jobs=None):
     return n_merged, n_left
 
 
-def _count_sparse(X):
+def _is_sparse(X):
+    return issparse(X) or hasattr(X, "sparse")  # a DataFrame has it if all its columns are sparse
+
+
+def _csc_of(X):
+    return csc_matrix(X if issparse(X) else X.sparse.to_coo())
+
+
+def _count_sparse(X, precision):
     """As `count_merged_values`, for a sparse table; 0 counts as a value."""
-    X = csc_matrix(X if issparse(X) else X.sparse.to_coo())
     if _survive(X.data):
         return np.zeros((2, X.shape[1]), np.int64)
     X = X.copy()
@@ -114,10 +125,16 @@ def _count_sparse(X):
     has_zero = np.diff(X.indptr) < X.shape[0]
     values = np.insert(X.data, X.indptr[1:][has_zero], 0)
     start = X.indptr + np.append(0, np.cumsum(has_zero))
-    single = values.astype(np.float32) + np.float32(0)  # turns -0 into 0
+    cast = values.astype(precision) + precision.type(0)  # turns -0 into 0
+    codes = cast.view(np.uint32) if precision == np.float32 else _numbered(cast)
     room = RepeatedCodes.create(X.shape[0])
     values = Values.of(_in_64_bits(values)[:, np.newaxis], np.zeros(X.shape[1]), start[:-1])
-    return _count_unranked(values, single.view(np.uint32), start, room)
+    return _count_unranked(values, codes, start, room)
+
+
+def _numbered(values):
+    """Numbers that are equal where the values are."""
+    return np.unique(values, return_inverse=True)[1].astype(np.uint32)
 
 
 def _as_array(X, is_number):

@@ -240,12 +240,27 @@ def test_merged_values_are_the_same_for_every_number_of_threads(kind, frame, mon
     assert len(told[0]) == 1
 
 
+def test_numbers_beside_texts_in_an_array_of_objects_are_counted():
+    numbers = 1.0 + np.arange(40) * 1e-9
+    X = np.array([*zip("ab" * 20, numbers, 2**25 + np.arange(40), strict=True)], object)
+    model = cart.DecisionTreeRegressor(categorical_features=[0], max_depth=1)
+    with pytest.warns(UserWarning, match="Distinct values of X become equal"):
+        model.fit(X, numbers)
+    assert model.n_merged_values_.tolist() == [0, *count(X[:, 1:].astype(float))]
+
+
 def test_large_whole_numbers_of_a_sparse_table_merge():
     X = sp.csr_matrix(2**60 + np.arange(80).reshape(40, 2))
     model = cart.DecisionTreeRegressor(max_depth=1)
     with pytest.warns(UserWarning, match="Distinct values of X become equal"):
         model.fit(X, np.arange(40))
     assert model.n_merged_values_.tolist() == count(X.toarray())
+
+
+def in_halves(X):
+    """A sparse table in which each value is the sum of two."""
+    X = sp.csc_matrix(X)
+    return sp.csc_matrix((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape)
 
 
 @given(seeds, st.booleans(), st.sampled_from([cart.DecisionTreeRegressor, cart.ExtraTreeRegressor]))
@@ -255,7 +270,7 @@ def test_merged_values_of_a_sparse_table_are_counted(seed, is_full, kind):
     some = [1.0, 1.0 + 1e-9, 1e-60, 0.1, 0.1 + 1e-12]
     X = rng.choice(some if is_full else [0.0] * 60 + some, (rng.integers(2, 40), 3))
     model = kind(max_depth=1)
-    for form in (sp.csr_matrix, sp.coo_matrix, sp.csc_array):
+    for form in (sp.csr_matrix, sp.coo_matrix, sp.csc_array, in_halves):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(form(X), np.arange(len(X)))
@@ -364,11 +379,20 @@ def test_rounding_before_a_column_is_centred_is_none_of_its_values():
     assert len(warnings_of(model, X, y)) == 1  # float32 has no numbers so small
 
 
-@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize("form", ["array", "frame", "sparse", "sparse frame"])
 @EACH_MODEL
-def test_whole_numbers_beyond_doubles_are_not_said_to_be_kept_apart(kind, as_frame):
+def test_whole_numbers_beyond_doubles_are_not_said_to_be_kept_apart(kind, form):
     X = np.c_[2**60 + np.arange(40), 2**53 - np.arange(40)]
-    if as_frame:
+    if form == "sparse":
+        X = sp.csr_matrix(X)
+    if form == "sparse frame":
+        X = (
+            pytest.importorskip("pandas")
+            .DataFrame(X)
+            .astype("Sparse[int]")
+            .set_axis([*"01"], axis=1)
+        )
+    if form == "frame":
         X = pytest.importorskip("pandas").DataFrame(X, columns=["0", "1"]).assign(half=0.5)
     for dtype, words, merged in (("float32", "single", [0, 1]), ("float64", "double", [0])):
         model = kind(**params_for(kind)).set_params(precision=dtype)
@@ -378,11 +402,12 @@ def test_whole_numbers_beyond_doubles_are_not_said_to_be_kept_apart(kind, as_fra
         assert np.flatnonzero(model.n_merged_values_).tolist() == merged
 
 
-@pytest.mark.parametrize("as_frame", [False, True])
+@pytest.mark.parametrize("form", ["array", "frame", "sparse"])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_first_whole_number_beyond_doubles_is_seen(as_frame, sign):
+def test_the_first_whole_number_beyond_doubles_is_seen(form, sign):
     X = sign * np.r_[2**53 + np.arange(2), np.arange(38)][:, np.newaxis]
-    X = pytest.importorskip("pandas").DataFrame(X, columns=["0"]) if as_frame else X
+    X = pytest.importorskip("pandas").DataFrame(X, columns=["0"]) if form == "frame" else X
+    X = sp.csc_array(X) if form == "sparse" else X
     model = cart.DecisionTreeRegressor(max_depth=1, precision="float64")
     (message,) = warnings_of(model, X, np.arange(40))
     assert "0 (1 of 40). Doubles represent integers exactly only up to 2**53" in message
