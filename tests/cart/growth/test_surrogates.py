@@ -178,6 +178,8 @@ def test_surrogates_to_be_read_change_no_tree(kind, share):
         tree = DecisionTreeClassifier(**options, **asked).fit(X, y).tree_
         held = [name for name in ("surrogates", "competitors") if getattr(tree, name) is not None]
         assert held == [*asked]
+    lone = DecisionTreeClassifier(competitors=1, surrogates=1).fit(X, np.zeros(len(X))).tree_
+    assert lone.competitors.of(0) == lone.surrogates.of(0) == []
 
 
 def test_extra_trees_keep_surrogates_too():
