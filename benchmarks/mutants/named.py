@@ -46,6 +46,16 @@ NAMED = {
         "self.probabilities is None and self.n_draws is not None",
         "self.probabilities is None and self.n_draws is None",
     ),
+    "cells: a missing category has that of another": (
+        "importance/conditional/donors.py",
+        "number, n_parts = part[codes], part.max() + 1",
+        "number, n_parts = part[codes], part.max()",
+    ),
+    "alternatives: surrogates of which nobody asked": (
+        "cart/growth/alternatives.py",
+        "if self._asked.n_surrogates > 0:",
+        "if self._asked.n_surrogates >= 0:",
+    ),
     "drop column: the mean loss of rows without weight": (
         "importance/drop_column/refits.py",
         "if weight.any():",

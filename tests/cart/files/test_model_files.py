@@ -208,6 +208,11 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     cart.DecisionTreeClassifier(max_depth=2).fit(*iris()).save(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
+    flushed, places = [], (path, tmp_path) if os.name == "posix" else (path,)
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_ino))
+    cart.DecisionTreeClassifier(max_depth=2).fit(*iris()).save(path)
+    assert flushed == [place.stat().st_ino for place in places]
+
     def fail(*_):
         raise OSError("no space")
 

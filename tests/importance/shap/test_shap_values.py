@@ -11,6 +11,7 @@ from sklearn.ensemble import BaggingRegressor as PeerBagging
 from sklearn.ensemble import ExtraTreesRegressor as PeerExtraTrees
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.ensemble import RandomForestClassifier as PeerClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeRegressor as PeerTree
@@ -384,6 +385,9 @@ def test_more_refusals():
     for kind in (forest.RandomForestRegressor(2), cart.DecisionTreeRegressor()):
         with pytest.raises(TypeError, match="output"):
             shap_values(kind.fit(X, several), X)
+    for model in (cart.DecisionTreeRegressor(), PeerTree(), forest.RandomForestRegressor()):
+        with pytest.raises(NotFittedError):
+            shap_values(model, X)
     model = forest.RandomForestRegressor(5, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="training table"):
         shap_values(model, X[:10], out_of_bag=True)
