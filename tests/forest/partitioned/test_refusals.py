@@ -35,6 +35,15 @@ X_PARTS, Y_PARTS = np.split(X, 3), np.split(y, 3)
         ({"oob_score": max}, "oob_score"),
         ({"warm_start": True}, "warm_start"),
         ({"replace": False}, "replace"),
+        ({"stratify": True}, "stratify"),
+        ({"criterion": "twoing"}, "criterion='twoing'"),
+        ({"priors": [0.5, 0.5]}, "priors"),
+        ({"loss": [[0, 1], [2, 0]]}, "loss"),
+        ({"missing": "majority"}, "missing='majority'"),
+        ({"surrogates": 1}, "surrogates"),
+        ({"competitors": 1}, "competitors"),
+        ({"voting": "stacked"}, "voting='stacked'"),
+        ({"bootstrap_draw": "keyed", "class_weight": "balanced"}, "bootstrap_draw"),
         ({"bootstrap": False, "max_samples": 0.5}, "max_samples"),
     ],
 )
@@ -73,6 +82,9 @@ def test_partitions():
         fit(forest, X_PARTS, [Y_PARTS[0], Y_PARTS[1][1:], Y_PARTS[2]])
     with pytest.raises(ValueError, match="3 partitions, but y has 2"):
         fit(forest, X_PARTS, Y_PARTS[:2])
+    many = np.arange(70_000) + 0.5  # more than there may be classes
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        fit(forest, [many[:, np.newaxis]], [many])
     with pytest.raises(ValueError, match="2 outputs"):
         fit(forest, [X], [np.stack([y, y], axis=1)])
     with pytest.raises(ValueError, match="no rows"):
