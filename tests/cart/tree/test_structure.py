@@ -248,6 +248,17 @@ def test_leaves_of_compact_trees_have_what_their_values_are_made_of():
             Tree(Compact(kept), 2)
 
 
+def test_the_number_of_features_is_a_number_in_range():
+    """Also of a lone root, which has no split to check."""
+    root = DecisionTreeRegressor().fit(X, np.zeros(len(X))).tree_.nodes
+    for held in (root, Compact.of(root)):
+        for n_features in (0, np.int64(3), 2**31 - 1):
+            assert Tree(held, n_features).n_features == n_features
+        for wrong in (-1, 2**31, True, 2.0, "2", None):
+            with pytest.raises(DamagedModelError, match=f"a tree has {wrong!r} features"):
+                Tree(held, wrong)
+
+
 def test_the_bridge_checks_what_it_takes_over():
     peer = PeerTree().fit(X, X[:, 0])
     state = peer.tree_.__getstate__()
