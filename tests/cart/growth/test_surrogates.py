@@ -178,6 +178,11 @@ def test_surrogates_to_be_read_change_no_tree(kind, share):
         tree = DecisionTreeClassifier(**options, **asked).fit(X, y).tree_
         held = [name for name in ("surrogates", "competitors") if getattr(tree, name) is not None]
         assert held == [*asked]
+    one, two = (
+        DecisionTreeClassifier(competitors=n, random_state=0).fit(X, y).tree_ for n in (1, 2)
+    )
+    for node in range(one.node_count):
+        assert one.competitors.of(node) == two.competitors.of(node)[:1]
     lone = DecisionTreeClassifier(competitors=1, surrogates=1).fit(X, np.zeros(len(X))).tree_
     assert lone.competitors.of(0) == lone.surrogates.of(0) == []
 
