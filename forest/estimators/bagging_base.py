@@ -34,7 +34,6 @@ from cart.table.precision import as_plain_table, native_frame, with_plain_column
 from forest.estimators import bagging_workers as workers
 from forest.estimators.fitted_on import as_numbers, refuse_unknown_draws, remember_rows
 from forest.estimators.parameters import FOREST_CONSTRAINTS
-from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.growing.workers import results_of
 from forest.inference.training_rows import require_table
@@ -51,7 +50,7 @@ _AS_FORESTS = ("bootstrap", "warm_start", "random_state", "verbose", *VOTING_CON
 
 
 class BaseBagging(
-    SavedState, DocLink, EstimatorSequence, VotingMixin, MetaEstimatorMixin, BaseEstimator,
+    SavedState, DocLink, VotingMixin, MetaEstimatorMixin, BaseEstimator,
     metaclass=ABCMeta,
 ):  # fmt: skip
     """Base class of Bagging of classifiers and of regressors.

@@ -29,7 +29,6 @@ from cart.tree.traversal import leaf_ids, paths_to, rows_for
 from forest.estimators.fitted_on import refuse_unknown_draws, remember_the_fit
 from forest.estimators.growth import grow_forest, shared_parameters
 from forest.estimators.parameters import FOREST_CONSTRAINTS, refuse_contradictions
-from forest.estimators.sequence import EstimatorSequence
 from forest.growing.interruption import Interruption
 from forest.inference.training_rows import is_worth_remembering, remember, require_table
 from forest.sampling.bootstrap import Draws, bootstrap_of
@@ -45,7 +44,7 @@ _PACKED: WeakKeyDictionary = WeakKeyDictionary()
 
 
 class BaseForest(
-    SavedState, DocLink, GivenParameters, EstimatorSequence, VotingMixin, MultiOutputMixin,
+    SavedState, DocLink, GivenParameters, VotingMixin, MultiOutputMixin,
     BaseEstimator,
 ):  # fmt: skip
     """Base class of forests of classification and regression trees.

@@ -1,6 +1,8 @@
 """Mixin of ensembles: voting rules, and what they learn from out-of-bag predictions."""
 
-from sklearn.base import is_classifier
+from collections.abc import Iterator
+
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
@@ -18,7 +20,24 @@ VOTING_CONSTRAINTS = {
 
 
 class VotingMixin:
-    """Mixin of estimators with the parameters `voting`, `final_estimator` and `bootstrap`."""
+    """Mixin of estimators with the parameters `voting`, `final_estimator` and `bootstrap`.
+
+    An ensemble is a sequence of its `estimators_`.
+    """
+
+    estimators_: list
+
+    def __len__(self) -> int:
+        """Number of fitted estimators."""
+        return len(self.estimators_)
+
+    def __getitem__(self, i: int) -> BaseEstimator:
+        """The i-th fitted estimator."""
+        return self.estimators_[i]
+
+    def __iter__(self) -> Iterator[BaseEstimator]:
+        """The fitted estimators, in order."""
+        return iter(self.estimators_)
 
     @property
     def _learns_to_vote(self):
