@@ -88,79 +88,6 @@ def group_by_leaf(leaf, is_drawn, children_left, n_node_samples, end, n_drawn, m
     return True
 
 
-@entry_kernel
-def list_draws(members, counts, drawn):
-    """List the rows that a tree was grown on, each as often as it was drawn.
-
-    Parameters
-    ----------
-    members : ndarray of shape (n_samples,), int32
-        From `group_by_leaf`.
-    counts : ndarray of shape (n_samples,), int64
-        How often each rank was drawn; every leaf must have one that was.
-    drawn : ndarray of shape (n_draws,), int32
-        Output: the list, in the form of `members`.
-    """
-    at = 0
-    for i in range(members.shape[0]):
-        rank = _rank_of(members[i])
-        for _ in range(counts[rank]):
-            drawn[at] = rank
-            at += 1
-        if members[i] < 0 and at > 0:
-            drawn[at - 1] = ~drawn[at - 1]
-
-
-@entry_kernel
-def find_starts(leaf, children_left, members, first, start):
-    """Find where the lists of some leaves of one tree begin.
-
-    Parameters
-    ----------
-    leaf : ndarray of shape (n_rows,), int64
-        Numbers of leaves.
-    children_left : ndarray of shape (n_nodes,), int32
-    members : ndarray of shape (n_members,), int32
-        From `group_by_leaf` or `list_draws`.
-    first : ndarray of shape (n_nodes,), int32
-        Scratch.
-    start : ndarray of shape (n_rows,), int32
-        Output.
-    """
-    at = 0
-    for node in range(children_left.shape[0]):
-        if children_left[node] == LEAF:
-            first[node] = at
-            while members[at] >= 0:
-                at += 1
-            at += 1
-    for i in range(leaf.shape[0]):
-        start[i] = first[leaf[i]]
-
-
-@entry_kernel
-def find_own_starts(members, counts, first_rank, start):
-    """Find where the leaves of some training rows begin in a tree, if it was not grown on them.
-
-    Parameters
-    ----------
-    members : ndarray of shape (n_samples,), int32
-        From `group_by_leaf`.
-    counts : ndarray of shape (n_samples,), int64
-        How often each rank was drawn.
-    first_rank : int
-    start : ndarray of shape (n_rows,), int32
-        Output for the ranks first_rank..first_rank + n_rows - 1: NO_LEAF for those drawn.
-    """
-    first = 0
-    for i in range(members.shape[0]):
-        rank = _rank_of(members[i])
-        if first_rank <= rank < first_rank + start.shape[0]:
-            start[rank - first_rank] = first if counts[rank] == 0 else NO_LEAF
-        if members[i] < 0:
-            first = i + 1
-
-
 @inline_kernel
 def _weigh_leaf(members, first, own, mass):
     """Mass of the rows, without `own`, in the leaf whose list begins at `first`; the list's end."""
@@ -229,7 +156,7 @@ def leaf_quantiles(members, start, own, mass, y, levels, scratch, out):
     Parameters
     ----------
     members : ndarray of shape (n_trees, n_members), int32
-        From `group_by_leaf` or `list_draws`.
+        From `group_by_leaf`; perhaps only the ranks that were drawn, each as often as it was.
     start : ndarray of shape (n_trees, n_rows), int32
         Where the leaf of the row begins in the list of the tree; NO_LEAF leaves the tree out.
     own : ndarray of shape (n_rows,), int64

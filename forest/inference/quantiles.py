@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from cart.estimators.validation import as_of_now
 from cart.files import require
 from cart.primitives.threads import in_parts
+from cart.tree.nodes import LEAF
 from cart.tree.traversal import leaf_ids, rows_for
 from forest.inference import leaf_rows
 from forest.inference.training_rows import TrainingRows, training_rows
@@ -87,15 +88,24 @@ def _drawn_members(forest, rows):
 
     def repeat(first_tree, end_tree):
         for t in range(first_tree, end_tree):
-            counts = bootstrap.counts(t)[rows.order]
-            drawn[t] = -1
-            leaf_rows.list_draws(rows.members[t], counts, drawn[t])
-            n_drawn = counts.sum()  # may differ between trees
-            n_leaves = np.count_nonzero(rows.members[t] < 0)
-            require(np.count_nonzero(drawn[t, :n_drawn] < 0) == n_leaves, "a leaf has no drawn row")
+            ranks = _ranks_of(rows.members[t])
+            counts = bootstrap.counts(t)[rows.order][ranks]
+            bounds = np.append(0, np.cumsum(counts))[_bounds_of(rows.members[t])]
+            require((np.diff(bounds) > 0).all(), "a leaf has no drawn row")
+            drawn[t, : bounds[-1]] = np.repeat(ranks, counts)  # as many may differ between trees
+            drawn[t, bounds[1:] - 1] ^= -1
 
     in_parts(repeat, n_trees, forest.n_jobs)
     return drawn
+
+
+def _ranks_of(members):
+    return np.maximum(members, ~members)
+
+
+def _bounds_of(members):
+    """Where the list of each leaf begins, and where the last one ends."""
+    return np.append(0, np.flatnonzero(members < 0) + 1)
 
 
 def quantiles_of(
@@ -124,15 +134,13 @@ def quantiles_of(
     packed, trees = forest._packed(), [estimator.tree_ for estimator in forest.estimators_]
     ascending, at = np.unique(levels, return_inverse=True)
     out = np.empty((X.shape[0], len(ascending)))
-    most_nodes = max(tree.node_count for tree in trees)
 
     def fill(begin, end):
         part = rows_for(packed, X[begin:end])
         start = np.empty((len(trees), end - begin), np.int32)
-        first = np.empty(most_nodes, np.int32)
         for t, tree in enumerate(trees):
-            leaf = leaf_ids(packed, t, part)
-            leaf_rows.find_starts(leaf, tree.expanded.children_left, members[t], first, start[t])
+            n_leaves = (tree.expanded.children_left == LEAF).cumsum()  # up to each node
+            start[t] = _bounds_of(members[t])[n_leaves[leaf_ids(packed, t, part)] - 1]
         own = np.full(end - begin, -1)
         leaf_rows.leaf_quantiles(
             members, start, own, mass, y, ascending,
@@ -171,9 +179,12 @@ def out_of_bag_quantiles(
 
     def fill(begin, end):
         start = np.empty((n_trees, end - begin), np.int32)
-        for t in range(n_trees):
-            counts = bootstrap.counts(t)[rows.order]
-            leaf_rows.find_own_starts(rows.members[t], counts, begin, start[t])
+        first = np.empty(n_rows, np.int32)
+        for t, members in enumerate(rows.members):
+            bounds = _bounds_of(members)
+            first[_ranks_of(members)] = np.repeat(bounds[:-1], np.diff(bounds))
+            first[bootstrap.counts(t)[rows.order] > 0] = leaf_rows.NO_LEAF
+            start[t] = first[begin:end]
         scratch = leaf_rows.QuantileScratch.create(n_rows, n_trees)
         mass = rows.mass if group is None else rows.mass.copy()
 
