@@ -17,8 +17,9 @@ import cart
 from cart.interop.indicators import Indicators
 from cart.interop.versions import warn_if_unchecked
 from cart.table.precision import precision_of
-from cart.tree.nodes import LEAF, UNDEFINED, Nodes
+from cart.tree.nodes import LEAF, Nodes
 from cart.tree.packed_surrogates import goes_by_surrogates
+from cart.tree.pruning import restricted
 from cart.tree.tree import Tree, copied_nodes
 
 warn_if_unchecked()
@@ -169,13 +170,7 @@ def _reached(nodes):
         level = level[(level > 0) & (level < n_nodes)]
         level = level[~is_reached[level]]  # each once, even in a damaged tree with cycles
     kept = np.flatnonzero(is_reached)
-    nodes = Nodes(*(array[kept] for array in nodes))
-    is_leaf = nodes.children_left == LEAF
-    for children in (nodes.children_left, nodes.children_right):
-        children[:] = np.where(is_leaf, LEAF, np.searchsorted(kept, children))
-    nodes.feature[is_leaf] = nodes.threshold[is_leaf] = UNDEFINED
-    nodes.missing_go_to_left[is_leaf] = 0
-    return nodes
+    return restricted(nodes, kept, left[kept] == LEAF)
 
 
 def counterpart(estimator: BaseEstimator, source: ModuleType, target: ModuleType) -> BaseEstimator:

@@ -54,20 +54,26 @@ def subtree(tree, is_leaf):
         kept.append(node)
         if not is_leaf[node]:
             stack += [tree.children_right[node], tree.children_left[node]]
-    kept = np.array(kept)
-    new_number = np.full(tree.node_count, LEAF, np.int32)
-    new_number[kept] = np.arange(len(kept))
-    nodes = Nodes(*(array[kept] for array in tree.nodes))
-    leaf = is_leaf[kept]
-    for children in (nodes.children_left, nodes.children_right):
-        children[:] = np.where(leaf, LEAF, new_number[children])
-    nodes.feature[leaf] = nodes.threshold[leaf] = UNDEFINED
-    nodes.missing_go_to_left[leaf] = 0
+    kept, leaf = np.array(kept), is_leaf[kept]
+    nodes = restricted(tree.nodes, kept, leaf)
     categories = tree.categories and tree.categories.select(kept, ~leaf)
     pruned = Tree.grown(compress_if_large(nodes), tree.n_features, categories)
     for name, splits in tree.alternatives.items():
         setattr(pruned, name, splits.select(kept, ~leaf))
     return pruned
+
+
+def restricted(nodes, kept, is_leaf):
+    """The arrays of the nodes `kept`, which get new numbers in this order; `is_leaf` says which of
+    them have no children."""
+    number = np.full(len(nodes.feature), LEAF, np.int32)
+    number[kept] = np.arange(len(kept))
+    nodes = Nodes(*(array[kept] for array in nodes))
+    for children in (nodes.children_left, nodes.children_right):
+        children[:] = np.where(is_leaf, LEAF, number[children])
+    nodes.feature[is_leaf] = nodes.threshold[is_leaf] = UNDEFINED
+    nodes.missing_go_to_left[is_leaf] = 0
+    return nodes
 
 
 def pruning_path(tree):
