@@ -17,7 +17,7 @@ import cart
 from cart.interop.indicators import Indicators
 from cart.interop.versions import warn_if_unchecked
 from cart.table.precision import precision_of
-from cart.tree.nodes import LEAF, Nodes
+from cart.tree.nodes import LEAF
 from cart.tree.packed_surrogates import goes_by_surrogates
 from cart.tree.pruning import restricted
 from cart.tree.tree import Tree, copied_nodes
