@@ -226,6 +226,8 @@ def _outputs(side, tables):
         for what, X, asked in tables.numbers_and_categories(criterion):
             model = side.Forest(3, criterion=criterion, **asked)
             yield f"three outputs, {what}, {criterion}", _fit(model, X, side.outputs)
+        tree = side.Tree(criterion=criterion)
+        yield f"three outputs, indicators, {criterion}", _fit(tree, tables.indicators, side.outputs)
         model, y = side.Forest(1, criterion=criterion, max_depth=2), _repeated(side.outputs, tables)
         yield f"three outputs, many values, {criterion}", _fit(model, tables.many, y)
     if len(np.unique(side.y)) > 2:

@@ -21,14 +21,23 @@ from cart.fast_paths.classification.impurities import (
     gain_to_beat,
     powers_of,
 )
-from cart.fast_paths.classification.packed_rows import class_of, row_number, weight_of
+from cart.fast_paths.classification.packed_rows import (
+    class_of,
+    n_outputs_of,
+    place_of_class,
+    row_number,
+    total_weight,
+    weight_of,
+)
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, WEIGHT_MAX, RowBits, pay
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.jit.instructions import add_where
 
-# Of the columns that are indicators, and of these that a node looks at, where the path is faster.
-_LEAST_SHARES = 1 / 2, 1 / 24
+_LEAST_COLUMNS = 1 / 2  # that are indicators, for which the path is faster
+# The share of them that a node has to look at, for each time that a row is added to sums, and for
+# each class, whose sums have to be emptied.
+_LEAST_PER_OUTPUT, _LEAST_PER_CLASS = 1 / 24, 1 / 720
 
 
 @like(BestCuts)
@@ -68,8 +77,8 @@ class IndicatorCuts(NamedTuple):
             if found.feature == feature:
                 self.counters[2] = turn
             return is_constant, found
-        weight = np.int64(0)
-        for c in range(self.ones.shape[0] - 1):
+        weight, n_places = np.int64(0), self.ones.shape[0] - 1
+        for c in range(n_places // n_outputs_of(searched.layout)):  # of the first output
             weight += self.ones[c, place]
         if weight == 0 or weight == searched.weight:
             return True, best
@@ -94,11 +103,12 @@ def _count_ones(cuts, words, layout, counts_samples):
         few[:] = 0
         for i in range(first, min(first + at_once, words.shape[0])):
             weight, row = np.uint8(weight_of(words[i], layout)), row_number(words[i], layout)
-            of_class = width * class_of(words[i], layout)
-            for k in range(n_words):
-                add_where(few, of_class + BITS * k, bits[row, k], weight)
-                if counts_samples:
-                    add_where(few, samples + BITS * k, bits[row, k], np.uint8(1))
+            for output in range(n_outputs_of(layout)):
+                place = width * place_of_class(layout, class_of(words[i], layout), output)
+                for k in range(n_words):
+                    add_where(few, place + BITS * k, bits[row, k], weight)
+            for k in range(n_words if counts_samples else 0):
+                add_where(few, samples + BITS * k, bits[row, k], np.uint8(1))
         for c in range(ones.shape[0]):
             for j in range(width):
                 ones[c, j] += few[c * width + j]
@@ -114,7 +124,7 @@ def _best_of_drawn(cuts, way, node, searched, best):
         entries[k] = np.uint32(k) << layout.low_bits  # all differ: there is a cut behind each
     for k in range(n_drawn):
         _write_left(cuts, way, k, counts, left)
-        prefix.weight[k] = left.sum()
+        prefix.weight[k] = total_weight(left, layout)
         prefix.second[k] = left[1]
         if counts.shape[0] > 2:
             prefix.power_left[k], prefix.power_right[k] = powers_of(criterion, left, counts)
@@ -131,7 +141,7 @@ def _best_of_drawn(cuts, way, node, searched, best):
     for k in range(n_drawn):
         if 0.0 <= prefix.gain[k] >= least:
             _write_left(cuts, way, k, counts, left)
-            left_weight = left.sum()
+            left_weight = total_weight(left, layout)
             of_left, of_right = child_impurities(criterion, left, counts, left_weight, weight)
             score = -np.float64(weight - left_weight) * of_right - np.float64(left_weight) * of_left
             is_first = cuts.turn[k] < cuts.counters[2]
@@ -169,11 +179,13 @@ class IndicatorCountsPath(ClassCountsPath):
     """Grows classification trees on tables with many columns of two values."""
 
     takes_bounds = False
-    most_outputs = 1
 
     @classmethod
     def fits(cls, table, plan):
-        return super().fits(table, plan) and pay(table, plan.limits.max_features, *_LEAST_SHARES)
+        n_outputs, n_classes = plan.n_outputs, plan.n_outputs * plan.n_values
+        least = _LEAST_PER_OUTPUT * n_outputs + _LEAST_PER_CLASS * n_classes
+        is_known = super().fits(table, plan)
+        return is_known and pay(table, plan.limits.max_features, _LEAST_COLUMNS, least)
 
     def accepts(self, weights, is_whole):
         return weights.max() <= WEIGHT_MAX and super().accepts(weights, is_whole)

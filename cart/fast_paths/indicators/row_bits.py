@@ -56,7 +56,8 @@ def pay(table, max_features, least_columns, least_looked_at):
     least_columns : float
         The share of the columns that have to be indicators.
     least_looked_at : float
-        The share of the indicators that a node has to look at.
+        The share of the indicators that a node has to look at; more, where these are more than
+        four times as many as rows, so that most nodes have few rows for so many sums.
 
     Returns
     -------
@@ -65,8 +66,8 @@ def pay(table, max_features, least_columns, least_looked_at):
     n_two = np.count_nonzero(_may_have_two(table))
     if n_two < max(_LEAST, least_columns * len(table.codes)):
         return False
-    is_mostly_one = is_mostly_equal(table, max_features, _OTHERS_LEAST)
-    return max_features >= least_looked_at * n_two and not is_mostly_one
+    least = least_looked_at * n_two * max(1.0, n_two / (4 * table.codes.shape[1]))
+    return max_features >= least and not is_mostly_equal(table, max_features, _OTHERS_LEAST)
 
 
 def _may_have_two(table):
