@@ -158,9 +158,15 @@ def check_evaluation_rows(
     """Check rows to evaluate a forest on, and return X, codes and weight as in FittedForest.
 
     Raises ValueError if they do not match the forest or each other, or if the weights have no
-    positive and finite sum; TypeError if the forest predicts several outputs.
+    positive and finite sum; TypeError if the forest predicts several outputs, or is one of several
+    and has class weights.
     """
     require_one_output(forest, trees_of(forest)[0])
+    if is_one_of_several(forest) and getattr(forest, "class_weight", None):
+        raise TypeError(
+            "class_weight weights rows by the classes of all outputs, which this importance of one "
+            "output does not support; fit the forest without class_weight."
+        )
     X = take_rows(forest, X)
     refuse_missing_target(y)
     y = np.asarray(y)
@@ -213,11 +219,6 @@ def _require_training_table(fitted):
         raise TypeError(
             f"A {fitted.forest.name} of trees with {name} weights rows tree by tree, which this "
             f"importance does not support; fit a random forest with {name}."
-        )
-    if is_one_of_several(fitted.forest) and getattr(fitted.forest, "class_weight", None):
-        raise TypeError(
-            "class_weight weights rows by the classes of all outputs, which this importance of one "
-            "output does not support; fit the forest without class_weight."
         )
     is_same = is_table_of(fitted.forest, fitted.X, fitted.codes)
     if is_same is None:

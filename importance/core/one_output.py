@@ -18,7 +18,9 @@ def of_output(model: Any, output: int) -> Any:
     output what they predict. With its own column of y, one output is explained as the forest of
     one output is: by `oob_permutation`, `shap_values` and others, but not by what grows a forest
     again. `mdi` adds up what splits gain for all outputs, and takes the forest itself. For
-    quantiles and intervals of one output, call its `keep_leaves(X, y)` first.
+    quantiles and intervals of one output, call its `keep_leaves(X, y)` first. If rows were
+    weighted by `class_weight`, that is by the classes of all outputs, only SHAP values are
+    supported.
 
     Parameters
     ----------

@@ -136,9 +136,8 @@ class FeatureSelector(DocLink, SelectorMixin, MetaEstimatorMixin, BaseEstimator)
         X, output = native_frame(X), _get_output_config("transform", self)["dense"]
         if output == "default":
             X = with_plain_columns(as_plain_table(X))
-        elif hasattr(
-            type(X), "to_dicts"
-        ):  # of polars: scikit-learn would make it an array of objects
+        elif hasattr(type(X), "to_dicts"):
+            # Of polars: scikit-learn would make it an array of objects.
             if output == "pandas":
                 import pandas as pd
 

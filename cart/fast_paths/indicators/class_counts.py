@@ -30,7 +30,7 @@ from cart.fast_paths.classification.packed_rows import (
     weight_of,
 )
 from cart.fast_paths.classification.path import ClassCountsPath
-from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, WEIGHT_MAX, RowBits, pay
+from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, WEIGHT_MAX, RowBits, bits_pay
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.jit.instructions import add_where
 
@@ -139,7 +139,7 @@ def _best_of_drawn(cuts, way, node, searched, best):
     bar = np.nextafter(best.score, -np.inf)
     least = gain_to_beat(criterion, np.float64(top), bar, counts, weight)
     for k in range(n_drawn):
-        if 0.0 <= prefix.gain[k] >= least:
+        if prefix.gain[k] >= max(least, 0.0):
             _write_left(cuts, way, k, counts, left)
             left_weight = total_weight(left, layout)
             of_left, of_right = child_impurities(criterion, left, counts, left_weight, weight)
@@ -153,7 +153,7 @@ def _best_of_drawn(cuts, way, node, searched, best):
 
 @inline_kernel
 def _drop_small(cuts, way, node, gain, n_classes):
-    """Take the gain of cuts with too few samples on a side."""
+    """Rule out cuts with too few samples on a side."""
     least, n = way.limits.min_samples_leaf, node.end - node.start
     for k in range(cuts.counters[0]):
         n_right = cuts.ones[n_classes, _place_of(cuts, way, k)]
@@ -185,7 +185,7 @@ class IndicatorCountsPath(ClassCountsPath):
         n_outputs, n_classes = plan.n_outputs, plan.n_outputs * plan.n_values
         least = _LEAST_PER_OUTPUT * n_outputs + _LEAST_PER_CLASS * n_classes
         is_known = super().fits(table, plan)
-        return is_known and pay(table, plan.limits.max_features, _LEAST_COLUMNS, least)
+        return is_known and bits_pay(table, plan.limits.max_features, _LEAST_COLUMNS, least)
 
     def accepts(self, weights, is_whole):
         return weights.max() <= WEIGHT_MAX and super().accepts(weights, is_whole)

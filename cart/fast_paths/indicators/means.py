@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import NO_CUT, NONE_MISSING, Cut
-from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, WEIGHT_MAX, RowBits, pay
+from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, WEIGHT_MAX, RowBits, bits_pay
 from cart.fast_paths.regression.cut_score import mean_score, weight_at, y_at
 from cart.fast_paths.regression.histograms.numbers import Numbers
 from cart.fast_paths.regression.histograms.path import HistogramPath
@@ -143,7 +143,7 @@ class IndicatorMeanPath(HistogramPath):
     @classmethod
     def fits(cls, table, plan):
         is_usual = MeanPath.fits.__func__(cls, table, plan)
-        return is_usual and pay(table, plan.limits.max_features, *_LEAST_SHARES)
+        return is_usual and bits_pay(table, plan.limits.max_features, *_LEAST_SHARES)
 
     @classmethod
     def takes_narrow(cls, codes, plan):

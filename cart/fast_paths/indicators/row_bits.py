@@ -45,7 +45,7 @@ class RowBits(NamedTuple):
         return cls(words, place)
 
 
-def pay(table, max_features, least_columns, least_looked_at):
+def bits_pay(table, max_features, least_columns, least_looked_at):
     """Whether a table has so many indicators that nodes are searched faster by bits.
 
     Parameters

@@ -156,7 +156,9 @@ def test_what_has_no_such_output_is_refused():
             of_output(forest, output)
     with pytest.raises(ValueError, match=r"the model has 1 output\(s\)"):
         of_output(of_output(forest, 0), 0)
-    with pytest.raises(TypeError, match="class_weight weights rows by the classes of all outputs"):
-        oob_permutation(of_output(forest, 0), X, Y[:, 0])
+    for measure in (oob_permutation, held_out_permutation):
+        with pytest.raises(TypeError, match="weights rows by the classes of all outputs"):
+            measure(of_output(forest, 0), X, Y[:, 0])
+    assert shap_values(of_output(forest, 0), X, out_of_bag=True).values.shape == (150, 4, 2)
     with pytest.raises(TypeError, match="neither a forest nor a tree"):
         of_output(StandardScaler().fit(X), 0)

@@ -137,11 +137,10 @@ class HistogramPath(MeanPath):
     def accepts(self, weights, is_whole):
         if not self._are_in_range(weights):
             return False
-        heaviest = weights.sum(axis=1).max()
         if self._plan.is_binned and self._may_round:
             return True
         with np.errstate(under="ignore"):
-            is_exact = heaviest * self._y_max**2 < WHOLE_MAX
+            is_exact = weights.sum(axis=1).max() * self._y_max**2 < WHOLE_MAX
         return is_exact and self._is_whole and is_whole
 
     def _create_rows(self):
