@@ -65,6 +65,7 @@ class Case(NamedTuple):
     zeros: float = 0.0  # share of the cells; if not 0 the table is sparse, unless `is_dense`
     is_dense: bool = False
     is_two_valued: bool = False  # whether the other cells are 1
+    n_numbers: int = 0  # columns that are left as they are
     patches: dict = {}  # how Bagging draws rows and features
 
     @property
@@ -210,7 +211,9 @@ def training(case, seed):
     if case.missing:
         X = np.where(rng.random(X.shape) < case.missing, np.nan, X)
     if case.zeros:
+        numbers = X[:, : case.n_numbers]
         X = np.where(rng.random(X.shape) < case.zeros, 0.0, 1.0 if case.is_two_valued else X)
+        X[:, : case.n_numbers] = numbers
         X = X if case.is_dense else csc_matrix(X)
     weight = {
         "none": None,

@@ -237,8 +237,7 @@ class FastPath(ABC):
         self.categories = self._end_trees(grown)
         flags = self._flags(weights, is_whole)
         kept = Compact.of_grown(grown, flags & ~MISSING_WAYS if self._notes_ways else flags)
-        if self._has_cuts and self._table.is_complete:
-            write_thresholds(*kept.splits, self._table)
+        self._complete(*kept.splits)
         return [kept] if len(weights) == 1 else Batch(kept, first_node).trees()
 
     def _with_room(self, table):
@@ -266,9 +265,13 @@ class FastPath(ABC):
         self._grow(weight[np.newaxis], np.array([seed]), first_node, trees)
         nodes = finished(self._candidates, first_node[1], *nodes)
         self.categories = self._end_trees(nodes)
-        if self._has_cuts and self._table.is_complete:
-            write_thresholds(*nodes.splits, self._table)
+        self._complete(*nodes.splits)
         return compress_if_large(nodes)
+
+    def _complete(self, features, thresholds):
+        """Write the thresholds of grown trees if the table has values."""
+        if self._has_cuts and self._table.is_complete:
+            write_thresholds(features, thresholds, self._table)
 
     def _end_trees(self, nodes):
         """Complete a tree grown on a table with categories: write its thresholds and return its

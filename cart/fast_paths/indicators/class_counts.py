@@ -33,7 +33,11 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, WEIGHT_MAX, RowBits, bits_pay
 from cart.jit.decorators import inline_kernel, kernel, like
 from cart.jit.instructions import add_where
+from cart.table.frequent_codes import is_mostly_equal
 
+# Lists are faster where nodes look at less than half of the features, and so few cells hold another
+# value than the most frequent one of their column.
+_OTHERS_LEAST = 0.0, 1 / 40
 _LEAST_COLUMNS = 1 / 2  # that are indicators, for which the path is faster
 # The share of them that a node has to look at, for each time that a row is added to sums, and for
 # each class, whose sums have to be emptied.
@@ -184,8 +188,9 @@ class IndicatorCountsPath(ClassCountsPath):
     def fits(cls, table, plan):
         n_outputs, n_classes = plan.n_outputs, plan.n_outputs * plan.n_values
         least = _LEAST_PER_OUTPUT * n_outputs + _LEAST_PER_CLASS * n_classes
-        is_known = super().fits(table, plan)
-        return is_known and bits_pay(table, plan.limits.max_features, _LEAST_COLUMNS, least)
+        looked_at = plan.limits.max_features
+        pays = super().fits(table, plan) and bits_pay(table, looked_at, _LEAST_COLUMNS, least)
+        return pays and not is_mostly_equal(table, looked_at, _OTHERS_LEAST)
 
     def accepts(self, weights, is_whole):
         return weights.max() <= WEIGHT_MAX and super().accepts(weights, is_whole)

@@ -13,15 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.table.frequent_codes import is_mostly_equal
+from cart.table.ranking import MISSING
+from cart.table.table import has_missing
 
 BITS = 64  # of a word
 FEW_MAX = 255  # uint8, in which the rows of a node are counted, a few at a time
 WEIGHT_MAX = 31  # of a row that is counted so
 _LEAST = 24  # indicators for which bits pay
-# They do not where nodes look at less than half of the features, and so few cells hold another
-# value than the most frequent one of their column.
-_OTHERS_LEAST = 0.0, 1 / 40
 
 
 class RowBits(NamedTuple):
@@ -34,7 +32,7 @@ class RowBits(NamedTuple):
     def of(cls, table):
         """The bits of a Table."""
         codes = table.codes
-        columns = [c for c in np.flatnonzero(_may_have_two(table)) if codes[c].max() <= 1]
+        columns = np.flatnonzero(_are_indicators(table))
         place = np.full(len(codes), -1)
         place[columns] = np.arange(len(columns))
         words = np.zeros((codes.shape[1], -(-len(columns) // BITS)), "<u8")
@@ -63,13 +61,17 @@ def bits_pay(table, max_features, least_columns, least_looked_at):
     -------
     bool
     """
-    n_two = np.count_nonzero(_may_have_two(table))
+    n_two = np.count_nonzero(_are_indicators(table))
     if n_two < max(_LEAST, least_columns * len(table.codes)):
         return False
     least = least_looked_at * n_two * max(1.0, n_two / (4 * table.codes.shape[1]))
-    return max_features >= least and not is_mostly_equal(table, max_features, _OTHERS_LEAST)
+    return max_features >= least
 
 
-def _may_have_two(table):
-    """Which columns have at most two values, which are no tie, besides missing ones."""
-    return (table.n_levels() <= 2) & (table.tie_span == 0)
+def _are_indicators(table):
+    """Which columns have at most two values, which are no tie, and no missing ones."""
+    have_two = (table.n_levels() <= 2) & (table.tie_span == 0)
+    if has_missing(table):
+        columns = np.flatnonzero(have_two)
+        have_two[columns] = [table.codes[column].max() != MISSING for column in columns]
+    return have_two

@@ -206,8 +206,8 @@ class CategoryMeanPath(SortedPath):
     def fits(cls, table, plan):
         return super().fits(table, plan) and cls._presorting_pays(table, plan)
 
-    def _create_sorted(self, samples, targets):
-        table, ratio = self._table, self._plan.limits.min_category_ratio
+    def _create_sorted(self, table, samples, targets):
+        ratio = self._plan.limits.min_category_ratio
         columns = table.columns[table.n_categories[table.columns] == 0]
         numbers = Table(*(getattr(table, name) for name in Table._fields))._replace(columns=columns)
         rows, room = PresortedRows.create(table), np.empty(len(table.columns), np.int64)

@@ -22,9 +22,18 @@ from cart.fast_paths.regression.cut_score import (
     add_row_to_lane,
     may_score,
     settled_score,
+    slack_of,
     sum_lane_from_right,
 )
-from cart.fast_paths.regression.sorted_rows import code_at, list_all, n_listed_of, row_at
+from cart.fast_paths.regression.sorted_rows import (
+    code_at,
+    has_list,
+    list_all,
+    n_listed_of,
+    ones_of,
+    row_at,
+    sum_zeros,
+)
 from cart.jit.decorators import inline_kernel, kernel
 
 _BEHIND = np.int64(2**32)  # in place of a code: above all of them
@@ -38,7 +47,7 @@ def search_in_order(scratch, drawn, n_drawn, node, searched, best, table):
     """
     lanes, rows, at, n_lanes = scratch.lanes, scratch.rows, np.int64(-1), np.int64(0)
     for k in range(n_drawn):
-        if _are_most_listed(rows, drawn, k, node.n):
+        if has_list(rows, drawn.column[k]) and _are_most_listed(rows, drawn, k, node.n):
             drawn.first[k] = list_all(rows, table, drawn.column[k], drawn.first[k], node)
             _take_lane(lanes, n_lanes, drawn, k)
             n_lanes += 1
@@ -48,10 +57,14 @@ def search_in_order(scratch, drawn, n_drawn, node, searched, best, table):
     if n_lanes > 0:
         best, at = _search_lanes(lanes, n_lanes, drawn, searched, best, at, table)
     for k in range(n_drawn):
-        if not _are_most_listed(rows, drawn, k, node.n):
+        is_indicator = not has_list(rows, drawn.column[k])
+        if is_indicator or not _are_most_listed(rows, drawn, k, node.n):
             bar = best.score if k > at else np.nextafter(best.score, -np.inf)
             _take_lane(lanes, 0, drawn, k)
-            score, left, right = search_listed(lanes, searched, drawn.unlisted[k], bar, table)
+            if is_indicator:
+                score, left, right = _judge_indicator(lanes, searched, node, bar, table)
+            else:
+                score, left, right = search_listed(lanes, searched, drawn.unlisted[k], bar, table)
             if left >= 0:
                 best = cut_between(table, drawn.feature[k], left, right, score, drawn.missing[k])
                 at = k
@@ -82,6 +95,24 @@ def _search_lanes(lanes, n_lanes, drawn, searched, best, at, table):
     left = np.int64(code_at(searched.entries, first))
     right = np.int64(code_at(searched.entries, first + 1))
     return cut_between(table, drawn.feature[k], left, right, score, drawn.missing[k]), k
+
+
+@inline_kernel
+def _judge_indicator(lanes, rows, node, score, table):
+    """As `search_listed`, for the one cut of an indicator."""
+    column, zero = lanes.column[0], np.int64(0)
+    n_ones, weight, total = ones_of(rows.lists, column)
+    excess, of_all = total - weight * (rows.total / rows.weight), rows.total * rows.total
+    gain = excess * excess / (weight * (rows.weight - weight))
+    least = (score - of_all / rows.weight) / rows.weight * (1.0 - 1e-9)
+    may_be_best = gain >= least - slack_of(rows.n, rows.y_max)
+    if may_be_best and rows.n_beside < n_ones < rows.n - rows.n_beside:
+        begin_lanes(lanes, 1, 1, rows, score, table)
+        lanes.left_weight[0], lanes.left_sum[0] = sum_zeros(rows.lists, column, node)
+        found = settled_score(rows.criterion, lanes, 0, rows)
+        if found > score and not (rows.is_bound and lane_breaks(lanes, 0, rows)):
+            return found, zero, zero + 1
+    return score, zero - 1, zero - 1
 
 
 @kernel

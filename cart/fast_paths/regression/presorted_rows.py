@@ -32,6 +32,7 @@ from cart.fast_paths.regression.small_nodes.ranked_rows import write_word
 from cart.fast_paths.regression.small_nodes.rows_on_demand import SmallNodeOnDemand
 from cart.fast_paths.regression.sorted_rows import (
     PADDING,
+    AllListed,
     code_at,
     divide_feature,
     list_all,
@@ -41,7 +42,7 @@ from cart.fast_paths.regression.sorted_rows import (
     row_at,
     unlisted_code,
 )
-from cart.jit.decorators import entry_kernel, inline_kernel, kernel
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel, like
 from cart.primitives.sort_keys import CODE_SHIFT
 from cart.splitting.criteria import SquaredError
 from cart.table.ranking import MISSING
@@ -79,6 +80,7 @@ def presorting_pays(table, plan, share):
     return looked_at >= share * n_features and table.codes.size <= most
 
 
+@like(AllListed)
 class PresortedRows(NamedTuple):
     """The rows of the tree along every feature, sorted once and partitioned with the nodes."""
 
@@ -100,7 +102,7 @@ class PresortedRows(NamedTuple):
         stride = n_rows + PADDING
         sorted_rows, modes = np.empty(shape, np.uint32), np.empty(n_columns, np.uint32)
         n_known, mode_rows = np.empty(n_columns, np.int64), np.empty((n_columns, 2), np.int64)
-        n_codes = table.n_levels().max()  # more than rows, if there are many categories
+        n_codes = table.n_levels().max(initial=0)  # more than rows, if there are many categories
         begin = np.empty(n_codes + 2, np.int32)
         _sort_rows(table.codes, table.level_start, sorted_rows, n_known, (modes, mode_rows), begin)
         n_equal = np.diff(mode_rows)[:, 0]
@@ -117,6 +119,8 @@ class PresortedRows(NamedTuple):
             self.rows[i] = in_bag[i]
         for feature in range(table.columns.shape[0]):
             column = table.columns[feature]
+            if not _is_sorted(self, column):
+                continue
             sorted_rows, n_known = self.sorted_rows[column], self.n_known[column]
             entries, code = self.entries[column * self.stride :], unlisted_code(self, column, n)
             if code == MISSING:
@@ -175,8 +179,7 @@ class PresortedRows(NamedTuple):
             goes_left = (code <= cut.left_code) | (code == other)
             is_left[row_at(entries, i)] = goes_left
             n_left += goes_left
-        if self.rows.shape[0] > 0 and node.n >= _LISTED_MIN:
-            divide_stably(self.rows, node.start, node.end, is_left, self.spare_rows)
+        divide_own_rows(self, node, is_left)
         return n_left
 
     def divide_rows(self, table, features, node, cut, n_left, is_left):
@@ -185,6 +188,8 @@ class PresortedRows(NamedTuple):
             divide_feature(self, column, node.start, node.n, node.depth, n_left, is_left)
 
     def divide_feature(self, column, start, n, depth, n_left, is_left):
+        if not _is_sorted(self, column):
+            return
         first, to = first_of(self, column, start, depth), first_of(self, column, start, depth + 1)
         code = unlisted_code(self, column, n)
         n_listed = n_listed_of(self.entries, first, n, code)
@@ -212,6 +217,8 @@ class PresortedRows(NamedTuple):
             return False
         for j in range(features.shape[0]):
             column = table.columns[features[j]]
+            if not _is_sorted(self, column):
+                continue
             first = first_of(self, column, start, node.depth)
             first = list_all(self, table, column, first, node)
             entries = self.entries[first : first + n]
@@ -235,6 +242,19 @@ class PresortedRows(NamedTuple):
 def first_of(presorted, column, start, depth):
     """Where the entries of a node along a column begin."""
     return ((depth & 1) * presorted.sorted_rows.shape[0] + column) * presorted.stride + start
+
+
+@inline_kernel
+def _is_sorted(presorted, column):
+    """Is this one of the columns that are presorted? Indicators, which come after, need not be."""
+    return column < presorted.n_known.shape[0]
+
+
+@inline_kernel
+def divide_own_rows(presorted, node, is_left):
+    """Divide the rows that are kept in the order of the table, if they are, as marked."""
+    if presorted.rows.shape[0] > 0 and node.n >= _LISTED_MIN:
+        divide_stably(presorted.rows, node.start, node.end, is_left, presorted.spare_rows)
 
 
 @inline_kernel

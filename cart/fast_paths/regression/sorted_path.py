@@ -50,9 +50,11 @@ from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.small_nodes.rows_on_demand import SmallNodeOnDemand
 from cart.fast_paths.regression.sorted_rows import (
     RowsSortedOnDemand,
+    begin_node,
     begin_tree,
     expect_feature,
     has_all_entries,
+    has_list,
     is_presorted,
     list_all,
     load_feature,
@@ -121,6 +123,7 @@ def _search(scratch, growth, table, node, limits):
     and with these first, in a second copy of the entries from `turned` on.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
+    begin_node(rows, node)
     searched, n = _searched_rows(scratch, growth, node, limits), node.n
     slack = slack_of(n, growth.y_max)
     screens = is_presorted(rows) and is_worth_screening(searched, slack, node.impurity)
@@ -130,15 +133,15 @@ def _search(scratch, growth, table, node, limits):
     drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
-        n_drawn = 0
-        while j >= 0 and (screens or n_drawn < n_places):
+        n_drawn, n_placed = 0, 0
+        while j >= 0 and (screens or n_placed < n_places):
             feature, column = draw.features[j], table.columns[draw.features[j]]
             expect_feature(rows, table, table.columns[likely_next(draw, drawing, j, 0)], node)
-            at, lowest, highest = load_feature(rows, table, column, n_drawn, node)
+            at, lowest, highest = load_feature(rows, table, column, n_placed, node)
             n_searches = np.int64(lowest <= highest)  # 0: the guard of categories bars the feature
             if lowest < highest:
                 if highest == MISSING:
-                    turned = room_for(rows, column, n_drawn, node)
+                    turned = room_for(rows, column, n_placed, node)
                     last = _list_last(rows, table, last_column, last, node)
                     n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
                     n_searches = 2 if n_known > 1 else 1
@@ -146,7 +149,8 @@ def _search(scratch, growth, table, node, limits):
                     last, last_column = turned if highest == MISSING else at, column
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
-                if scratch.has_missing:  # the next feature may overwrite its entries
+                # The next feature may overwrite its entries.
+                if scratch.has_missing and has_list(rows, column):
                     last = _list_last(rows, table, last_column, last, node)
                     last = _take_order(scratch, node, last)
             elif n_searches == 0:
@@ -159,7 +163,7 @@ def _search(scratch, growth, table, node, limits):
                     _note_drawn(drawn, n_drawn, feature, column, at, missing, direction, unlisted)
                     if number == 1:
                         drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
-                    n_drawn += 1
+                    n_drawn, n_placed = n_drawn + 1, n_placed + has_list(rows, column)
             j, drawing = next_feature(draw, drawing, limits.max_features)
         if screens:
             screen_features(scratch.shared, screen, searched, drawn, n_drawn, slack, table)
@@ -179,7 +183,7 @@ def _searched_rows(scratch, growth, node, limits):
         limits.min_samples_leaf - 1, node.weight, node.total,
         begin_search(growth.criterion, scratch.samples, scratch.targets, growth.sums, node),
         limits.is_monotonic or limits.min_weight_leaf > 0.0, limits.min_weight_leaf, node.bounds,
-        growth.y_max,
+        growth.y_max, scratch.rows,
     )  # fmt: skip
 
 
@@ -405,13 +409,14 @@ class SortedPath(MeanPath):
     def _create_rows(self):
         n_rows = len(self._y)
         samples, targets = np.empty(n_rows, np.uint32), np.empty(self._per_row * n_rows)
+        rows = self._create_sorted(self._table, samples, targets)
         return SortedScratch(
-            self._create_sorted(samples, targets), samples, targets, np.empty(n_rows, np.uint8),
+            rows, samples, targets, np.empty(n_rows, np.uint8),
             Screen.create(n_rows), Lanes.create(), has_missing(self._table),
             np.zeros(n_rows, np.uint8), np.empty(n_rows, np.uint64), SharedNode.create(),
         )  # fmt: skip
 
-    def _create_sorted(self, samples, targets):
+    def _create_sorted(self, table, samples, targets):
         pays = self._presorting_pays(self._table, self._plan)
         kind = PresortedRows if pays else RowsSortedOnDemand
-        return kind.create(self._table, lists_all=self._plan.criterion is AbsoluteError)
+        return kind.create(table, lists_all=self._plan.criterion is AbsoluteError)

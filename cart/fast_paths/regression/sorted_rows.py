@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import also_left, range_of
-from cart.fast_paths.regression.node_sums import partition_rows
+from cart.fast_paths.regression.node_sums import divide_stably, partition_rows
 from cart.fast_paths.regression.small_nodes.node import (
     enter_small_node,
     restore_rows,
 )
 from cart.fast_paths.regression.small_nodes.rows_on_demand import has_ties
-from cart.jit.decorators import dispatch, inline_kernel, kernel
+from cart.jit.decorators import dispatch, inline_kernel, kernel, like
 from cart.primitives.gather import expect, take
 from cart.primitives.radix_sort import N_DIGITS, ROOM, n_bits_of, sort_short_keys
 from cart.primitives.sort_keys import CODE_SHIFT, N_COUNTS, sort_by_radix
@@ -52,6 +52,27 @@ def code_at(entries, i):
 @dispatch
 def begin_tree(rows, table, in_bag, n, is_in_bag):
     """Begin a tree with the rows in_bag[:n], ascending; `is_in_bag` says which rows these are."""
+
+
+@dispatch
+def has_list(rows, column):
+    """Are rows brought into the order of a column? If not, it is an indicator, see `ones_of`."""
+
+
+@dispatch
+def begin_node(rows, node):
+    """Prepare the search of a node."""
+
+
+@dispatch
+def ones_of(rows, column):
+    """Number, weight and sum of targets of the node's rows with a 1 along an indicator."""
+
+
+@dispatch
+def sum_zeros(rows, column, node):
+    """Weight and sum of targets of the node's rows with a 0 along an indicator, added up as in
+    scikit-learn."""
 
 
 @dispatch
@@ -165,6 +186,25 @@ def list_rows(entries, codes, code, rows, n_listed, first, to):
 # ----------------------------------------------------------------------- sorted on demand
 
 
+class AllListed(NamedTuple):
+    """Rows that have a list along every column."""
+
+    name: int = 0  # numba wants a field
+
+    def has_list(self, column):
+        return True
+
+    def begin_node(self, node):
+        pass
+
+    def ones_of(self, column):
+        return np.int64(0), 0.0, 0.0
+
+    def sum_zeros(self, column, node):
+        return 0.0, 0.0
+
+
+@like(AllListed)
 class RowsSortedOnDemand(NamedTuple):
     """The rows of nodes in the order of the table, sorted along each feature looked at."""
 
@@ -244,8 +284,12 @@ class RowsSortedOnDemand(NamedTuple):
         return n_left
 
     def divide_rows(self, table, features, node, cut, n_left, is_left):
-        codes = table.codes[table.columns[cut.feature]]
-        partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
+        column = table.columns[cut.feature]
+        if column < table.codes.shape[0]:
+            codes = table.codes[column]
+            partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
+        else:  # an indicator
+            divide_stably(self.rows, node.start, node.end, is_left, self.spare_rows)
 
     def divide_feature(self, column, start, n, depth, n_left, is_left):
         pass

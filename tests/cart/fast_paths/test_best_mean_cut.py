@@ -35,6 +35,7 @@ from cart.fast_paths.regression.small_nodes.ranked_rows import (
     write_code,
     write_word,
 )
+from cart.fast_paths.regression.sorted_rows import AllListed
 from cart.fast_paths.regression.tree_growth import DrawnFeatures
 from cart.jit.decorators import entry_kernel
 from cart.splitting.splitter import Bounds
@@ -54,8 +55,9 @@ ANY = Bounds(-np.inf, np.inf)
 @entry_kernel
 def choose_mean(lanes, n_lanes, entries, targets, n, first, weight, total, score, table):
     rows = SearchedRows(
-        SquaredErrorCuts(0), entries, targets, n, first, weight, total, 0.0, False, 0.0, ANY, 0.0
-    )
+        SquaredErrorCuts(0), entries, targets, n, first, weight, total, 0.0, False, 0.0, ANY, 0.0,
+        AllListed(0),
+    )  # fmt: skip
     return choose_mean_cut(lanes, n_lanes, rows, score, table)
 
 
@@ -125,8 +127,9 @@ def test_the_best_mean_cut_to_the_bit(seed, n, n_lanes, n_levels, first, gap, ba
 @entry_kernel
 def search_one_listed(lanes, entries, targets, n, first, weight, total, unlisted, score, table):
     rows = SearchedRows(
-        SquaredErrorCuts(0), entries, targets, n, first, weight, total, 0.0, False, 0.0, ANY, 0.0
-    )
+        SquaredErrorCuts(0), entries, targets, n, first, weight, total, 0.0, False, 0.0, ANY, 0.0,
+        AllListed(0),
+    )  # fmt: skip
     return search_listed(lanes, rows, unlisted, score, table)
 
 
@@ -169,8 +172,9 @@ def test_the_best_cut_to_the_bit_where_most_rows_are_not_listed(seed, n, n_level
 def free_rows(entries, targets, n, weight, total):
     """Rows whose cuts need keep nothing."""
     return SearchedRows(
-        SquaredErrorCuts(), entries, targets, n, 0, weight, total, 0.0, False, 0.0, ANY, 0.0
-    )
+        SquaredErrorCuts(), entries, targets, n, 0, weight, total, 0.0, False, 0.0, ANY, 0.0,
+        AllListed(),
+    )  # fmt: skip
 
 
 @entry_kernel

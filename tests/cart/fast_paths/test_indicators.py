@@ -4,11 +4,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+import sklearn.ensemble
 import sklearn.tree
 from hypothesis import given
 from hypothesis import strategies as st
 
 import cart
+import forest
 from cart.estimators.grower import Grower
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.indicators.class_counts import IndicatorCountsPath
@@ -76,23 +78,52 @@ def test_classes_are_counted_as_by_the_general_path(
     assert_same_trees(growers(model, X, y, IndicatorCountsPath, n_classes), weights)
 
 
-@examples(100)
-@given(seed=seeds, n=st.sampled_from([3, 40, 400]), params=limits)
-def test_whole_targets_are_added_up_as_by_the_general_path(seed, n, params):
+@examples(300)
+@given(
+    seed=seeds, n=st.sampled_from([3, 40, 400]), n_others=st.sampled_from([0, 5, 24]),
+    has_missing=st.booleans(), params=limits, bounds=st.sampled_from([
+        {}, {}, {"max_leaf_nodes": 9}, {"min_weight_fraction_leaf": 0.02}, {"monotonic_cst": 1},
+    ]),
+)  # fmt: skip
+def test_whole_targets_are_added_up_as_by_the_general_path(
+    seed, n, n_others, has_missing, params, bounds
+):
     rng = np.random.default_rng(seed)
-    X = indicators(rng, n, 30)
+    X = np.column_stack([numbers(rng, n, n_others, has_missing), indicators(rng, n, 30)])
+    X = np.asfortranarray(X[:, rng.permutation(X.shape[1])])
     y = np.rint(5.0 * X[:, 0] - 3.0 * X[:, 1] + rng.normal(size=n))
+    y[np.isnan(y)] = 2.0
     weights = rng.integers(0, rng.choice([2, 32, 300]), (2, n)).astype(float)
     weights[:, 0] = 1.0
-    model = cart.DecisionTreeRegressor(**params)
+    if "max_leaf_nodes" in bounds or "min_weight_fraction_leaf" in bounds:
+        weights = weights[:1]  # which are of one tree
+    if "monotonic_cst" in bounds:
+        is_free = np.isnan(X).any(axis=0)
+        bounds = {"monotonic_cst": np.where(is_free, 0, rng.integers(-1, 2, X.shape[1]))}
+    model = cart.DecisionTreeRegressor(**params, **bounds)
     assert_same_trees(growers(model, X, y, IndicatorMeanPath), weights)
 
 
+def numbers(rng, n, p, has_missing):
+    """Numbers, some of them with missing values, counts, and values equal for scikit-learn."""
+    X = rng.normal(size=(n, p)).astype(np.float32)
+    X[:, 1::4] = rng.poisson(0.3, X[:, 1::4].shape)
+    X[:, 2::4] = X[:, 2::4].round(1) * 1e-7
+    X[(rng.random(X.shape) < 0.1) & (rng.random(p) < 0.5) & has_missing] = np.nan
+    return X
+
+
 @pytest.mark.parametrize("weighs", [False, True])
-@pytest.mark.parametrize("params", [{}, {"max_features": 0.4}, {"min_samples_leaf": 5}], ids=str)
-def test_real_targets_give_scikit_learns_trees_up_to_ties(params, weighs):
+@pytest.mark.parametrize("n_others", [0, 12])
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"max_features": 0.4}, {"max_features": 4}, {"min_samples_leaf": 5}, {"max_depth": 3}],
+    ids=str,
+)
+def test_real_targets_give_scikit_learns_trees_up_to_ties(params, n_others, weighs):
     rng = np.random.default_rng(0)
-    X = indicators(rng, 300, 40)
+    X = np.column_stack([indicators(rng, 300, 40), rng.normal(size=(300, n_others))])
+    X = X.astype(np.float32)
     y = X[:, :4] @ rng.normal(size=4) + rng.normal(size=300)
     weight = rng.exponential(size=300) if weighs else np.ones(300)
     ours = cart.DecisionTreeRegressor(random_state=0, **params).fit(X, y, sample_weight=weight)
@@ -127,6 +158,42 @@ def test_which_tables_are_grown_on_by_bits(
     model = cart.DecisionTreeClassifier(max_features=max_features)
     plan = make_plan(model, criteria.Gini, "best", *X.shape, n_outputs, 2)
     assert IndicatorCountsPath.fits(encode(Columns(X)), plan) == expected
+
+
+@pytest.mark.parametrize(
+    ("n_indicators", "n_others", "max_features", "expected"),
+    [
+        (24, 0, 1.0, True),
+        (23, 0, 1.0, False),
+        (60, 40, 1.0, True),
+        (60, 41, 1.0, False),
+        (320, 0, 20, True),
+        (320, 0, 19, False),
+    ],
+)
+def test_where_sorted_rows_have_bits_beside_them(n_indicators, n_others, max_features, expected):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([
+        rng.random((300, n_indicators)) < 0.3, rng.normal(size=(300, n_others))
+    ]).astype(np.float32)  # fmt: skip
+    model = cart.DecisionTreeRegressor(max_features=max_features)
+    plan = make_plan(model, criteria.SquaredError, "best", *X.shape, 1, 1)
+    assert IndicatorMeanPath.fits(encode(Columns(X)), plan) == expected
+    X[0, :n_indicators] = np.nan
+    assert not IndicatorMeanPath.fits(encode(Columns(X)), plan)
+
+
+def test_threads_share_nodes_that_have_bits():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(17000, 3)), indicators(rng, 17000, 30)])
+    y = X[:, 0] + X[:, 5] + rng.normal(size=17000)
+    one, two = (
+        forest.RandomForestRegressor(1, max_depth=4, random_state=0, n_jobs=k).fit(X, y)
+        for k in (1, 2)
+    )
+    assert_same_nodes(one.estimators_[0].tree_, two.estimators_[0].tree_)
+    theirs = sklearn.ensemble.RandomForestRegressor(1, max_depth=4, random_state=0).fit(X, y)
+    np.testing.assert_allclose(one.predict(X), theirs.predict(X))
 
 
 def test_heavy_rows_are_not_counted_in_bytes():

@@ -23,7 +23,13 @@ import numpy as np
 from cart.fast_paths.base import is_cut
 from cart.fast_paths.regression.best_cut import is_cut_after
 from cart.fast_paths.regression.cut_score import is_by_gain, slack_of, weight_at, y_at
-from cart.fast_paths.regression.sorted_rows import code_at, n_listed_of, row_at
+from cart.fast_paths.regression.sorted_rows import (
+    code_at,
+    has_list,
+    n_listed_of,
+    ones_of,
+    row_at,
+)
 from cart.jit.decorators import inline_kernel
 
 _ROWS_MIN = 128
@@ -60,6 +66,9 @@ def _leaves_enough(rows, n_left):
 @inline_kernel
 def screen_feature(screen, rows, drawn, k, slack, table):
     """Update the best two gains with the cuts of the k-th of the drawn features."""
+    if not has_list(rows.lists, drawn.column[k]):
+        _screen_indicator(screen, rows, drawn, k)
+        return
     n_listed = n_listed_of(rows.entries, drawn.first[k], rows.n, drawn.unlisted[k])
     if n_listed < rows.n:
         _screen_listed(screen, rows, drawn, k, n_listed, table)
@@ -187,6 +196,16 @@ def _screen_listed(screen, rows, drawn, k, n_listed, table):
             if may_be_best and low < high and is_cut(table, column, low, high):
                 left = (weight, total) if step > 0 else (rows.weight - weight, -total)
                 _keep_gain(screen, rows, drawn, k, gain, left, (low, high))
+
+
+@inline_kernel
+def _screen_indicator(screen, rows, drawn, k):
+    """Search the one cut of an indicator."""
+    n_ones, weight, total = ones_of(rows.lists, drawn.column[k])
+    left_weight, left = rows.weight - weight, weight * (rows.total / rows.weight) - total
+    gain = left * left / (weight * left_weight)
+    if gain > screen.gain[1] and _leaves_enough(rows, rows.n - n_ones):
+        _keep_gain(screen, rows, drawn, k, gain, (left_weight, left), (np.int64(0), np.int64(1)))
 
 
 @inline_kernel

@@ -165,5 +165,5 @@ def _rows_of(shared, criterion, scratch):
     return SearchedRows(
         criterion, scratch.rows.entries, scratch.targets, whole[1], whole[2], numbers[0],
         numbers[1], numbers[2], whole[3] != 0, numbers[4], Bounds(numbers[5], numbers[6]),
-        numbers[7],
+        numbers[7], scratch.rows,
     )  # fmt: skip

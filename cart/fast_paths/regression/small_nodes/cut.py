@@ -34,7 +34,9 @@ from cart.fast_paths.regression.small_nodes.node import (
     WEIGHT_SHIFT,
     WEIGHTS,
     code_of,
+    is_bit,
     place_of,
+    show_order,
 )
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
@@ -189,10 +191,10 @@ def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack)
     place = np.int64(-1)
     seen = 0  # bits of rows that were alone on the left of a cut: their score is known
     for k in small.candidates[:n_candidates]:
-        column = columns[k]
+        column = show_order(small.bits, small, columns[k], n)
         begin, end = np.int64(first), n - 1 - first
-        if first == 0 and small.second[column] < least:
-            begin = np.int64(small.place[column])
+        if is_bit(small.bits, columns[k]) or (first == 0 and small.second[column] < least):
+            begin = np.int64(small.place[columns[k]])
             end = begin + 1
             if begin == 0:
                 alone = 1 << number_at(small, 0, column)
@@ -215,7 +217,7 @@ def _least_gain(small, columns, n_drawn, n, first, slack):
     top = np.float32(0.0)
     for k in range(n_drawn):
         column = columns[k]
-        if first > 0:
+        if first > 0 and not is_bit(small.bits, column):
             small.top[column] = -1.0
             for i in range(first, n - 1 - first):
                 small.top[column] = max(small.top[column], small.gain[place_of(i, column)])

@@ -19,8 +19,10 @@ from cart.fast_paths.regression.small_nodes.node import (
     RANK_SHIFT,
     WEIGHT_SHIFT,
     WEIGHTS,
+    is_bit,
     missing_word,
     place_of,
+    show_order,
 )
 from cart.jit.decorators import inline_kernel, kernel
 
@@ -53,7 +55,7 @@ def turn_drawn(small, samples, node, drawn, n_drawn):
 @inline_kernel
 def _is_missing(small, i, column):
     """Is the i-th value of a column missing, where missing values stand last?"""
-    return rank_at(small, i, column) == MISSING_RANK
+    return not is_bit(small.bits, column) and rank_at(small, i, column) == MISSING_RANK
 
 
 @inline_kernel
@@ -69,6 +71,7 @@ def turn_missing(small, samples, node, column, last):
         n_known -= 1
     n_missing = n - n_known
     if n_missing > 1:
+        last = show_order(small.bits, small, last, n)
         _exchange_missing(small, samples, node, column, last, n_known)
     lowest = rank_at(small, 0, column) << RANK_SHIFT
     weight, excess = np.int64(0), np.int64(0)

@@ -20,6 +20,7 @@ searches its nodes.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,13 +54,88 @@ def draw_and_sort(small, growth, table, samples, node, limits):
 
 
 @dispatch
-def code_of(small, table, number, column):
-    """The table's code of the row with this number along a column of the table."""
+def sorted_code(small, table, number, column):
+    """The table's code of the row with this number along a column that is no indicator."""
 
 
 @dispatch
 def missing_word(small, number, column):
     """The word of the row with this number along a column in which its value is missing."""
+
+
+# -------------------------------------------------------------------------------- indicators
+
+
+@dispatch
+def enter_bits(bits, small, n):
+    """Note which indicators the n rows of a small node have, when these have been numbered."""
+
+
+@dispatch
+def add_up_bits(bits, small, samples, node, least):
+    """Find the gains of the cuts of all indicators, which must leave `least` rows on a side."""
+
+
+@dispatch
+def bit_of(bits, column):
+    """Which of the indicators a column of the table is; -1 if it is none."""
+
+
+@dispatch
+def bit_at(bits, number, bit):
+    """The code along an indicator of the row with this number."""
+
+
+@dispatch
+def judge_bit(bits, small, bit, n, least):
+    """Where `small.top` has the gain of the one cut of an indicator; -1 if that is constant."""
+
+
+@dispatch
+def is_bit(bits, column):
+    """Whether a column of `small.top` is that of an indicator."""
+
+
+@dispatch
+def show_order(bits, small, column, n):
+    """The column of `small.ordered` with the node's rows in the order of one of `small.top`: the
+    same, or for an indicator one that is written now, over the last indicator's."""
+
+
+class NoBits(NamedTuple):
+    """All columns are sorted."""
+
+    name: int = 0  # numba wants a field
+
+    def enter_bits(self, small, n):
+        pass
+
+    def add_up_bits(self, small, samples, node, least):
+        pass
+
+    def bit_of(self, column):
+        return np.int64(-1)
+
+    def bit_at(self, number, bit):
+        return np.int64(0)
+
+    def judge_bit(self, small, bit, n, least):
+        return np.int64(-1)
+
+    def is_bit(self, column):
+        return False
+
+    def show_order(self, small, column, n):
+        return column
+
+
+@inline_kernel
+def code_of(small, table, number, column):
+    """The table's code of the row with this number along a column of the table."""
+    bit = bit_of(small.bits, column)
+    if bit >= 0:
+        return bit_at(small.bits, number, bit)
+    return sorted_code(small, table, number, column)
 
 
 # ---------------------------------------------------------------------------- entering and leaving

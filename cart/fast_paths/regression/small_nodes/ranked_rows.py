@@ -16,6 +16,10 @@ from cart.fast_paths.regression.small_nodes.node import (
     PADDING,
     RANK_SHIFT,
     SMALL_NODE_MAX,
+    NoBits,
+    add_up_bits,
+    bit_of,
+    judge_bit,
     place_of,
 )
 from cart.jit.decorators import inline_kernel
@@ -50,6 +54,7 @@ class SmallNode(NamedTuple):
     candidates: np.ndarray  # (2 * n_features,) int64: drawn features that may have the best cut
     n_max: int  # the most rows of a small node; 0 if no node counts as small
     turned: int  # a turned column's index less the column's; 0 if no values are missing
+    bits: NamedTuple = NoBits()  # what is known of indicators, whose columns follow all others
 
     @classmethod
     def create(cls, n_rows, n_columns, n_features, n_max=SMALL_NODE_MAX, has_missing=False):
@@ -71,6 +76,7 @@ class SmallNode(NamedTuple):
     def draw_and_sort(self, growth, table, samples, node, limits):
         draw, drawn, n = growth.draw, growth.drawn, node.n
         sort_small_node(self, samples, node.start, n)
+        add_up_bits(self.bits, self, samples, node, limits.min_samples_leaf)
         last = np.int64(-1)
         n_drawn = 0
         drawing = begin_draw(draw, node.row, node.n_constant)
@@ -78,7 +84,12 @@ class SmallNode(NamedTuple):
         while j >= 0:
             feature = draw.features[j]
             column = np.int64(table.columns[feature])
-            is_constant = rank_at(self, 0, column) == rank_at(self, n - 1, column)
+            bit = bit_of(self.bits, column)
+            if bit >= 0:
+                column = judge_bit(self.bits, self, bit, n, limits.min_samples_leaf)
+                is_constant = column < 0
+            else:
+                is_constant = rank_at(self, 0, column) == rank_at(self, n - 1, column)
             drawing = mark(draw, drawing, j, is_constant)
             if not is_constant:
                 drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
@@ -89,7 +100,7 @@ class SmallNode(NamedTuple):
             n_drawn, last = turn_drawn(self, samples, node, drawn, n_drawn)
         return drawing, n_drawn, last
 
-    def code_of(self, table, number, column):
+    def sorted_code(self, table, number, column):
         return read_code(self, number, column)
 
     def missing_word(self, number, column):

@@ -23,6 +23,10 @@ from cart.fast_paths.regression.small_nodes.node import (
     PADDING,
     RANK_SHIFT,
     SMALL_NODE_MAX,
+    NoBits,
+    add_up_bits,
+    bit_of,
+    judge_bit,
 )
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
@@ -65,6 +69,7 @@ class SmallNodeOnDemand(NamedTuple):
     coming: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: rows with missing values that are moved
     n_max: int  # the most rows of a small node; 0 if no node counts as small
     turned: int  # a turned column's index less the column's; 0 if no values are missing
+    bits: NamedTuple = NoBits()  # what is known of indicators, whose columns follow all others
 
     @classmethod
     def create(cls, table, max_features, is_used):
@@ -92,28 +97,34 @@ class SmallNodeOnDemand(NamedTuple):
 
     def draw_and_sort(self, growth, table, samples, node, limits):
         draw, drawn, n_drawn, n = growth.draw, growth.drawn, np.int64(0), node.n
+        n_sorted, last = np.int64(0), np.int64(-1)
+        add_up_bits(self.bits, self, samples, node, limits.min_samples_leaf)
         size = _begin_node(self, samples, node)
         drawing = begin_draw(draw, node.row, node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
         while j >= 0:
             feature = draw.features[j]
-            codes, lane = table.codes[table.columns[feature]], n_drawn % N_LANES
-            is_constant = _write_keys(self, codes, n, lane)
+            column, lane = np.int64(table.columns[feature]), n_sorted % N_LANES
+            bit = bit_of(self.bits, column)
+            if bit >= 0:
+                at = judge_bit(self.bits, self, bit, n, limits.min_samples_leaf)
+                is_constant = at < 0
+            else:
+                at, is_constant = n_sorted, _write_keys(self, table.codes[column], n, lane)
             drawing = mark(draw, drawing, j, is_constant)
             if not is_constant:
-                drawn.feature[n_drawn], drawn.column[n_drawn] = feature, n_drawn
-                n_drawn += 1
-                if lane == N_LANES - 1:
-                    _sort_block(self, size, n_drawn // N_LANES - 1)
+                drawn.feature[n_drawn], drawn.column[n_drawn] = feature, at
+                n_drawn, n_sorted, last = n_drawn + 1, n_sorted + (bit < 0), at
+                if bit < 0 and lane == N_LANES - 1:
+                    _sort_block(self, size, n_sorted // N_LANES - 1)
             j, drawing = next_feature(draw, drawing, limits.max_features)
-        if n_drawn % N_LANES > 0:  # the other lanes have keys of before, which nobody looks at
-            _sort_block(self, size, n_drawn // N_LANES)
-        last = n_drawn - 1
+        if n_sorted % N_LANES > 0:  # the other lanes have keys of before, which nobody looks at
+            _sort_block(self, size, n_sorted // N_LANES)
         if self.turned > 0:  # else drawn.missing is NONE_MISSING already
             n_drawn, last = turn_drawn(self, samples, node, drawn, n_drawn)
         return drawing, n_drawn, last
 
-    def code_of(self, table, number, column):
+    def sorted_code(self, table, number, column):
         return np.int64(table.codes[column, self.rows[number]])
 
     def missing_word(self, number, column):

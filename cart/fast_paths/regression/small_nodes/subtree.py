@@ -23,7 +23,12 @@ from cart.fast_paths.regression.small_nodes.cut import (
     mark_small_node,
     number_at,
 )
-from cart.fast_paths.regression.small_nodes.node import code_of, draw_and_sort
+from cart.fast_paths.regression.small_nodes.node import (
+    code_of,
+    draw_and_sort,
+    is_bit,
+    show_order,
+)
 from cart.fast_paths.regression.tree_growth import (
     add_up_split,
     children_with,
@@ -76,6 +81,7 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         cut, n_constant, last = _search(growth, table, samples, node, limits)
         if cut.feature < 0:
             continue
+        last = show_order(small.bits, small, last, node.n)
         for i in range(node.n):
             samples[node.start + i] = number_at(small, i, last)
         n_left = mark_small_node(small, table, samples, node, cut)
@@ -186,8 +192,9 @@ def _search(growth, table, samples, node, limits):
         )  # fmt: skip
         if k >= 0:
             feature, along = drawn.feature[k], drawn.column[k]
-            column = np.int64(table.columns[feature])
-            left = code_of(small, table, number_at(small, i, along), column)
-            right = code_of(small, table, number_at(small, i + 1, along), column)
+            column, left, right = np.int64(table.columns[feature]), np.int64(0), np.int64(1)
+            if not is_bit(small.bits, along):
+                left = code_of(small, table, number_at(small, i, along), column)
+                right = code_of(small, table, number_at(small, i + 1, along), column)
             best = cut_between(table, feature, left, right, 0.0, drawn.missing[k])
     return best, end_draw(growth.draw, drawing), last
