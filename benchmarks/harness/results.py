@@ -18,6 +18,7 @@ from benchmarks.harness import display
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 
+_FOUND = "commit", "trees"  # texts of rows that are results
 ONE_LINE = 600  # characters up to which JSON is written on one line
 
 
@@ -60,7 +61,7 @@ def save(name, content, only=""):
         Its lists of rows, each a dict, are marked with the current commit.
     only : str
         Not empty if only some rows were measured again; then the others keep their results. Rows
-        are matched by those of their values that are text.
+        are matched by those of their values that are text, except what was found about trees.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def _merged(before, content):
 
 
 def _name_of(row):
-    texts = {k: v for k, v in row.items() if k != "commit" and isinstance(v, str)}
+    texts = {k: v for k, v in row.items() if k not in _FOUND and isinstance(v, str)}
     return tuple(sorted(texts.items())) or next(v for k, v in row.items() if k != "commit")
 
 

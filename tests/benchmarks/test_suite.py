@@ -151,3 +151,12 @@ def test_figures_stand_between_their_marks():
     assert found.endswith("after\n")
     assert "old" not in found
     assert tables.with_figures(found, {"rows": [row]}) == found
+
+
+def test_rows_measured_again_replace_their_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    results.save("x", {"rows": [{"kind": k, "ours": 1.0, "trees": "10 tie"} for k in "ab"]})
+    again = {"rows": [{"kind": "b", "ours": 2.0, "trees": "9 tie, 1 pure"}]}
+    results.save("x", again, only="b")
+    rows = results.load("x")["rows"]
+    assert [(row["kind"], row["ours"]) for row in rows] == [("a", 1.0), ("b", 2.0)]

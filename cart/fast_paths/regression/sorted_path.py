@@ -123,8 +123,7 @@ def _search(scratch, growth, table, node, limits):
     and with these first, in a second copy of the entries from `turned` on.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
-    begin_node(rows, node)
-    searched, n = _searched_rows(scratch, growth, node, limits), node.n
+    searched, n = _begin_node(scratch, growth, node, limits), node.n
     slack = slack_of(n, growth.y_max)
     screens = is_presorted(rows) and is_worth_screening(searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
@@ -149,8 +148,7 @@ def _search(scratch, growth, table, node, limits):
                     last, last_column = turned if highest == MISSING else at, column
             if lowest <= highest and same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
-                # The next feature may overwrite its entries.
-                if scratch.has_missing and has_list(rows, column):
+                if scratch.has_missing and has_list(rows, column):  # may be overwritten next
                     last = _list_last(rows, table, last_column, last, node)
                     last = _take_order(scratch, node, last)
             elif n_searches == 0:
@@ -176,8 +174,9 @@ def _search(scratch, growth, table, node, limits):
 
 
 @inline_kernel
-def _searched_rows(scratch, growth, node, limits):
-    """The SearchedRows of a node."""
+def _begin_node(scratch, growth, node, limits):
+    """Prepare the search of a node; return its SearchedRows."""
+    begin_node(scratch.rows, node)
     return SearchedRows(
         growth.criterion, scratch.rows.entries, scratch.targets, node.n,
         limits.min_samples_leaf - 1, node.weight, node.total,
