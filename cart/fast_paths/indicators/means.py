@@ -1,4 +1,4 @@
-"""Regression trees by squared error on tables with many indicators, numbers beside them or not.
+"""Regression trees on tables with many indicators, numbers beside them or not.
 
 The path of sorted rows, with sorted rows of the columns of numbers only (see `rows_with_bits`).
 """
@@ -10,7 +10,7 @@ from cart.fast_paths.indicators.rows_with_bits import RowsWithBits
 from cart.fast_paths.indicators.small_bits import SmallBits
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.sorted_path import SortedPath
-from cart.splitting.criteria import SquaredError
+from cart.splitting.criteria import Poisson, SquaredError
 from cart.table.distinct_values import Levels
 from cart.table.table import Table
 from cart.table.thresholds import write_thresholds
@@ -20,9 +20,9 @@ _LEAST_SHARES = 3 / 5, 1 / 16
 
 
 class IndicatorMeanPath(SortedPath):
-    """Grows regression trees by squared error where many columns have two values."""
+    """Grows trees by squared error or Poisson deviance where many columns have two values."""
 
-    criteria = (SquaredError,)
+    criteria = (SquaredError, Poisson)
     most_outputs = 1
     _partial_max = SMALL_NODE_MAX
 
@@ -56,7 +56,7 @@ class IndicatorMeanPath(SortedPath):
         first = len(table.codes)
         table = table._replace(level_start=table.level_start[: first + 1])
         numbers = super()._create_sorted(table, samples, targets)
-        return RowsWithBits.beside(numbers, self._bits, first, self._heaviest, samples, targets)
+        return RowsWithBits.beside(numbers, self._bits, first, self._heaviest, targets)
 
     def _complete(self, features, thresholds):
         if self._whole_table.is_complete:

@@ -13,6 +13,7 @@ import numpy as np
 
 from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, RowBits
 from cart.fast_paths.regression.cut_score import weight_at, y_at
+from cart.fast_paths.regression.node_sums import divide_stably
 from cart.fast_paths.regression.presorted_rows import divide_own_rows
 from cart.fast_paths.regression.small_nodes.node import enter_bits
 from cart.fast_paths.regression.sorted_rows import (
@@ -45,25 +46,27 @@ class RowsWithBits(NamedTuple):
     ones: np.ndarray  # (3 * width,) float64: number, weight and sum of targets of rows with a 1
     few: np.ndarray  # (2 * width,) uint8: number and weight of some of them
     heaviest: np.ndarray  # (1,) int64: the most that a row weighs; 0 if weights do not fit `few`
-    samples: np.ndarray  # see `cart.fast_paths.regression.sorted_path.SortedScratch`
-    targets: np.ndarray
+    rows: np.ndarray  # (n_rows,) uint32: of the tree, ascending in a node
+    spare_rows: np.ndarray  # as rows
+    targets: np.ndarray  # see `cart.fast_paths.regression.sorted_path.SortedScratch`
 
     @classmethod
-    def beside(cls, numbers, bits, first_column, heaviest, samples, targets):
+    def beside(cls, numbers, bits, first_column, heaviest, targets):
         """Add RowBits to the rows of the columns that have lists."""
-        width = BITS * bits.words.shape[1]
-        entries = np.empty(len(numbers.entries) + len(samples), np.uint64)
+        n_rows, n_words = bits.words.shape
+        entries = np.empty(len(numbers.entries) + n_rows, np.uint64)
         numbers = numbers._replace(entries=entries)
         return cls(
-            numbers, entries, first_column, bits, np.empty(3 * width),
-            np.empty(2 * width, np.uint8), heaviest, samples, targets,
+            numbers, entries, first_column, bits, np.empty(3 * BITS * n_words),
+            np.empty(2 * BITS * n_words, np.uint8), heaviest, *np.empty((2, n_rows), np.uint32),
+            targets,
         )  # fmt: skip
 
     def has_list(self, column):
         return column < self.first_column
 
     def begin_node(self, node):
-        _add_up(self, self.samples[node.start : node.end])
+        _add_up(self, self.rows[node.start : node.end])
 
     def ones_of(self, column):
         ones, place = self.ones, column - self.first_column
@@ -74,6 +77,8 @@ class RowsWithBits(NamedTuple):
         return _sum_zeros(self, column - self.first_column, node)
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
+        for i in range(n):
+            self.rows[i] = in_bag[i]
         begin_tree(self.numbers, table, in_bag, n, is_in_bag)
 
     def expect_feature(self, table, column, node):
@@ -104,14 +109,17 @@ class RowsWithBits(NamedTuple):
     def mark_left(self, table, cut, node, is_left):
         column = table.columns[cut.feature]
         if column < self.first_column:
-            return mark_left(self.numbers, table, cut, node, is_left)
-        place = column - self.first_column
-        for i in range(node.start, node.end):
-            row = self.samples[i]
-            is_left[row] = not _is_one(self.bits, row, place)
-        if has_all_entries(self.numbers):
-            divide_own_rows(self.numbers, node, is_left)
-        return node.n - np.int64(self.ones[place])
+            n_left = mark_left(self.numbers, table, cut, node, is_left)
+        else:
+            place = column - self.first_column
+            for i in range(node.start, node.end):
+                row = self.rows[i]
+                is_left[row] = not _is_one(self.bits, row, place)
+            if has_all_entries(self.numbers):
+                divide_own_rows(self.numbers, node, is_left)
+            n_left = node.n - np.int64(self.ones[place])
+        divide_stably(self.rows, node.start, node.end, is_left, self.spare_rows)
+        return n_left
 
     def divide_rows(self, table, features, node, cut, n_left, is_left):
         divide_rows(self.numbers, table, features, node, cut, n_left, is_left)
@@ -139,7 +147,7 @@ class RowsWithBits(NamedTuple):
 @inline_kernel
 def _order_at(rows):
     """Where the order of an indicator is written."""
-    return rows.entries.shape[0] - rows.samples.shape[0]
+    return rows.entries.shape[0] - rows.rows.shape[0]
 
 
 @inline_kernel
@@ -148,16 +156,16 @@ def _is_one(bits, row, place):
 
 
 @kernel
-def _add_up(rows, samples):
-    """Add up the samples with a 1, for all indicators."""
+def _add_up(rows, mine):
+    """Add up those of a node's rows with a 1, for all indicators."""
     words, ones, few, targets = rows.bits.words, rows.ones, rows.few, rows.targets
-    heaviest, width, n = rows.heaviest[0], few.shape[0] // 2, samples.shape[0]
+    heaviest, width, n = rows.heaviest[0], few.shape[0] // 2, mine.shape[0]
     at_once = FEW_MAX // max(heaviest, 1)
     ones[:] = 0.0
     for first in range(0, n, at_once):
         few[:] = 0
         for i in range(first, min(first + at_once, n)):
-            row = samples[i]
+            row = mine[i]
             weight = weight_at(targets, row)
             total = weight * y_at(targets, row)
             for k in range(words.shape[1]):
@@ -176,11 +184,11 @@ def _add_up(rows, samples):
 def _sum_zeros(rows, place, node):
     """Weight and sum of targets of the rows with a 0: from the first on, or, if those with a 1 are
     fewer, the node's less these, the last one first."""
-    samples, targets = rows.samples[node.start : node.end], rows.targets
+    mine, targets = rows.rows[node.start : node.end], rows.targets
     from_left = 2 * np.int64(rows.ones[place]) >= node.n
     weight, total = (0.0, 0.0) if from_left else (node.weight, node.total)
     for i in range(node.n):
-        row = samples[i if from_left else node.n - 1 - i]
+        row = mine[i if from_left else node.n - 1 - i]
         if _is_one(rows.bits, row, place) != from_left:
             here = weight_at(targets, row) if from_left else -weight_at(targets, row)
             weight += here
@@ -193,7 +201,7 @@ def _list_all(rows, place, entries, node):
     """Write the node's rows with a 0, then those with a 1."""
     zeros, ones = np.int64(0), node.n - np.int64(rows.ones[place])
     for i in range(node.n):
-        row = rows.samples[node.start + i]
+        row = rows.rows[node.start + i]
         code = np.int64(_is_one(rows.bits, row, place))
         entries[ones if code else zeros] = np.uint64(code) << CODE_SHIFT | np.uint64(row)
         zeros, ones = zeros + 1 - code, ones + code

@@ -21,10 +21,11 @@ from cart.fast_paths.regression.small_nodes.node import (
     SMALL_NODE_MAX,
     WEIGHT_SHIFT,
     WEIGHTS,
+    bit_at,
     place_of,
 )
 from cart.jit.decorators import inline_kernel
-from cart.jit.instructions import add_where
+from cart.jit.instructions import add_where, lowest_bit
 from cart.jit.simd import on_lanes
 
 # Sums of deviations are below 63 * 2**13 < _HALF in size, sums of weights at most 63 * 31 < 2**11.
@@ -41,7 +42,7 @@ class SmallBits(NamedTuple):
     first: int  # the column of `small.top` of the first indicator
     words: np.ndarray  # (SMALL_NODE_MAX, n_words) uint64: bits of a row, by its number
     plain: np.ndarray  # (SMALL_NODE_MAX,) int64: words of rows, without ranks, by number
-    numbers: np.ndarray  # (SMALL_NODE_MAX,) int64: of the current node's rows
+    present: np.ndarray  # (1,) uint64: a bit for each number that the current node has
     sums: np.ndarray  # (n_words * BITS,) int32: of the current node's rows with a 1
     counts: np.ndarray  # (n_words * BITS,) uint8: how many these are, if cuts have to leave some
 
@@ -57,8 +58,8 @@ class SmallBits(NamedTuple):
         ordered, gain = map(np.concatenate, zip((small.ordered, small.gain), more, strict=True))
         bits = cls(
             table, first_column, first, np.empty((SMALL_NODE_MAX, n_words), np.uint64),
-            *np.empty((2, SMALL_NODE_MAX), np.int64), np.empty(n_words * BITS, np.int32),
-            np.empty(n_words * BITS, np.uint8),
+            np.empty(SMALL_NODE_MAX, np.int64), np.empty(1, np.uint64),
+            np.empty(n_words * BITS, np.int32), np.empty(n_words * BITS, np.uint8),
         )  # fmt: skip
         return small._replace(
             ordered=ordered, gain=gain, top=top, second=second, place=place, bits=bits
@@ -92,10 +93,10 @@ class SmallBits(NamedTuple):
     def is_bit(self, column):
         return column >= self.first
 
-    def show_order(self, small, column, n):
+    def show_order(self, small, column):
         if column < self.first:
             return column
-        _show(self, small, column, n)
+        _show(self, small, column)
         return np.int64(self.first)
 
 
@@ -103,18 +104,19 @@ class SmallBits(NamedTuple):
 def _add_up(bits, samples, node, counts_rows):
     """Add up the rows with a 1; return weight and deviation of all rows."""
     sums, counts, weight, total = bits.sums, bits.counts, np.int64(0), np.int64(0)
-    sums[:] = 0
+    sums[:], present = 0, np.uint64(0)
     if counts_rows:
         counts[:] = 0
     for i in range(node.n):
         number = np.int64(samples[node.start + i])
-        bits.numbers[i], word = number, bits.plain[number]
+        word, present = bits.plain[number], present | np.uint64(1) << np.uint64(number)
         here, deviation = word >> WEIGHT_SHIFT & WEIGHTS, (word & DEVIATIONS) - NO_DEVIATION
         weight, total = weight + here, total + deviation
         for k in range(bits.words.shape[1]):
             add_where(sums, BITS * k, bits.words[number, k], np.int32((here << _SHIFT) + deviation))
             if counts_rows:
                 add_where(counts, BITS * k, bits.words[number, k], np.uint8(1))
+    bits.present[0] = present
     return weight, total
 
 
@@ -135,16 +137,18 @@ def _write_gains(lanes, sums, tops, n_vectors, weight, share):
 
 
 @inline_kernel
-def _show(bits, small, column, n):
+def _show(bits, small, column):
     """Write the node's rows with a 0, then those with a 1, to `small.ordered`."""
-    zeros, ones, bit = np.int64(0), np.int64(n), column - bits.first
-    for i in range(n):
-        ones -= np.int64(bits.words[bits.numbers[i], bit // BITS] >> np.uint64(bit % BITS)) & 1
-    small.place[column] = ones - 1
-    small.gain[place_of(ones - 1, bits.first)] = small.top[column]
-    for i in range(n):
-        number = bits.numbers[i]
-        code = np.int64(bits.words[number, bit // BITS] >> np.uint64(bit % BITS)) & 1
-        word = (bits.plain[number] & BELOW_RANK) | code << RANK_SHIFT
-        small.ordered[place_of(ones if code else zeros, bits.first)] = word
-        zeros, ones = zeros + 1 - code, ones + code
+    bit, first, zeros = column - bits.first, bits.first, np.int64(0)
+    for code in range(2):
+        left = bits.present[0]
+        while left != 0:
+            number = np.int64(lowest_bit(left))
+            left &= left - np.uint64(1)
+            if bit_at(bits, number, bit) == code:
+                word = bits.plain[number] & BELOW_RANK | code << RANK_SHIFT
+                small.ordered[place_of(zeros, first)] = word
+                zeros += 1
+        if code == 0:
+            small.place[column] = zeros - 1
+    small.gain[place_of(small.place[column], first)] = small.top[column]

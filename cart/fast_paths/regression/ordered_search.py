@@ -20,6 +20,7 @@ from cart.fast_paths.regression.best_cut import (
 )
 from cart.fast_paths.regression.cut_score import (
     add_row_to_lane,
+    is_by_gain,
     may_score,
     settled_score,
     slack_of,
@@ -102,17 +103,25 @@ def _judge_indicator(lanes, rows, node, score, table):
     """As `search_listed`, for the one cut of an indicator."""
     column, zero = lanes.column[0], np.int64(0)
     n_ones, weight, total = ones_of(rows.lists, column)
-    excess, of_all = total - weight * (rows.total / rows.weight), rows.total * rows.total
-    gain = excess * excess / (weight * (rows.weight - weight))
-    least = (score - of_all / rows.weight) / rows.weight * (1.0 - 1e-9)
-    may_be_best = gain >= least - slack_of(rows.n, rows.y_max)
-    if may_be_best and rows.n_beside < n_ones < rows.n - rows.n_beside:
-        begin_lanes(lanes, 1, 1, rows, score, table)
+    begin_lanes(lanes, 1, 1, rows, score, table)
+    lanes.left_weight[0], lanes.left_sum[0] = rows.weight - weight, rows.total - total
+    if rows.n_beside < n_ones < rows.n - rows.n_beside and _may_be_best(lanes, rows, score):
         lanes.left_weight[0], lanes.left_sum[0] = sum_zeros(rows.lists, column, node)
         found = settled_score(rows.criterion, lanes, 0, rows)
         if found > score and not (rows.is_bound and lane_breaks(lanes, 0, rows)):
             return found, zero, zero + 1
     return score, zero - 1, zero - 1
+
+
+@inline_kernel
+def _may_be_best(lanes, rows, score):
+    """May the cut of the first lane, whose sums are rounded otherwise, score more than this?"""
+    if not is_by_gain(rows.criterion):
+        return may_score(rows.criterion, lanes, 0, rows, score)
+    left, mean = lanes.left_weight[0], rows.total / rows.weight
+    excess, of_all = lanes.left_sum[0] - left * mean, rows.total * mean
+    least = (score - of_all) / rows.weight * (1.0 - 1e-9) - slack_of(rows.n, rows.y_max)
+    return excess * excess / (left * (rows.weight - left)) >= least
 
 
 @kernel

@@ -16,6 +16,7 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.indicators.class_counts import IndicatorCountsPath
 from cart.fast_paths.indicators.means import IndicatorMeanPath
 from cart.fast_paths.indicators.row_bits import BITS, RowBits
+from cart.fast_paths.regression.sorted_path import SortedPath
 from cart.growth.plan import make_plan
 from cart.splitting import criteria
 from cart.table.columns import Columns
@@ -44,7 +45,8 @@ def growers(model, X, y, path, n_values=1):
     by_name = {**criteria.CLASSIFICATION, **criteria.REGRESSION}
     y = y.reshape(len(y), -1).astype(float)
     plan = make_plan(model, by_name[model.criterion], "best", *X.shape, y.shape[1], n_values)
-    with patch(f"{path.__module__}.bits_pay", lambda *_: True):  # although rows may be few
+    module = "class_counts" if path is IndicatorCountsPath else "means"
+    with patch(f"cart.fast_paths.indicators.{module}.bits_pay", lambda *_: True):  # though few rows
         return paths(encode(Columns(X)).narrow(), y, plan, path)
 
 
@@ -78,30 +80,41 @@ def test_classes_are_counted_as_by_the_general_path(
     assert_same_trees(growers(model, X, y, IndicatorCountsPath, n_classes), weights)
 
 
-@examples(300)
+@examples(400)
 @given(
     seed=seeds, n=st.sampled_from([3, 40, 400]), n_others=st.sampled_from([0, 5, 24]),
-    has_missing=st.booleans(), params=limits, bounds=st.sampled_from([
+    has_missing=st.booleans(), is_whole=st.booleans(), weigh=st.sampled_from([2, 32, 300, 0]),
+    params=limits, criterion=st.sampled_from(["squared_error", "squared_error", "poisson"]),
+    more=st.sampled_from([
         {}, {}, {"max_leaf_nodes": 9}, {"min_weight_fraction_leaf": 0.02}, {"monotonic_cst": 1},
     ]),
 )  # fmt: skip
-def test_whole_targets_are_added_up_as_by_the_general_path(
-    seed, n, n_others, has_missing, params, bounds
+def test_bits_beside_sorted_rows_change_no_tree(
+    seed, n, n_others, has_missing, is_whole, weigh, params, criterion, more
 ):
+    """Nor do sorted rows, as against the general path, where sums are exact."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([numbers(rng, n, n_others, has_missing), indicators(rng, n, 30)])
     X = np.asfortranarray(X[:, rng.permutation(X.shape[1])])
-    y = np.rint(5.0 * X[:, 0] - 3.0 * X[:, 1] + rng.normal(size=n))
+    y = 5.0 * X[:, 0] - 3.0 * X[:, 1] + rng.normal(size=n)
     y[np.isnan(y)] = 2.0
-    weights = rng.integers(0, rng.choice([2, 32, 300]), (2, n)).astype(float)
+    y = np.rint(y) if is_whole else y
+    y = y if criterion == "squared_error" else np.maximum(y, 0.0)
+    y[0] = 1.0
+    weights = (
+        rng.integers(0, weigh, (2, n)).astype(float) if weigh else rng.exponential(size=(2, n))
+    )
     weights[:, 0] = 1.0
-    if "max_leaf_nodes" in bounds or "min_weight_fraction_leaf" in bounds:
-        weights = weights[:1]  # which are of one tree
-    if "monotonic_cst" in bounds:
+    if "max_leaf_nodes" in more or "min_weight_fraction_leaf" in more:
+        weights = weights[:1]  # such trees are grown one by one
+    if "monotonic_cst" in more:
         is_free = np.isnan(X).any(axis=0)
-        bounds = {"monotonic_cst": np.where(is_free, 0, rng.integers(-1, 2, X.shape[1]))}
-    model = cart.DecisionTreeRegressor(**params, **bounds)
-    assert_same_trees(growers(model, X, y, IndicatorMeanPath), weights)
+        more = {"monotonic_cst": np.where(is_free, 0, rng.integers(-1, 2, X.shape[1]))}
+    model = cart.DecisionTreeRegressor(criterion=criterion, **params, **more)
+    fast, general = growers(model, X, y, IndicatorMeanPath)
+    assert_same_trees((fast, growers(model, X, y, SortedPath)[0]), weights)
+    if is_whole and weigh and criterion == "squared_error":
+        assert_same_trees((fast, general), weights)
 
 
 def numbers(rng, n, p, has_missing):

@@ -191,7 +191,7 @@ def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack)
     place = np.int64(-1)
     seen = 0  # bits of rows that were alone on the left of a cut: their score is known
     for k in small.candidates[:n_candidates]:
-        column = show_order(small.bits, small, columns[k], n)
+        column = show_order(small.bits, small, columns[k])
         begin, end = np.int64(first), n - 1 - first
         if is_bit(small.bits, columns[k]) or (first == 0 and small.second[column] < least):
             begin = np.int64(small.place[columns[k]])

@@ -71,7 +71,7 @@ def turn_missing(small, samples, node, column, last):
         n_known -= 1
     n_missing = n - n_known
     if n_missing > 1:
-        last = show_order(small.bits, small, last, n)
+        last = show_order(small.bits, small, last)
         _exchange_missing(small, samples, node, column, last, n_known)
     lowest = rank_at(small, 0, column) << RANK_SHIFT
     weight, excess = np.int64(0), np.int64(0)

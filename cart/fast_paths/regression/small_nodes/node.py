@@ -97,7 +97,7 @@ def is_bit(bits, column):
 
 
 @dispatch
-def show_order(bits, small, column, n):
+def show_order(bits, small, column):
     """The column of `small.ordered` with the node's rows in the order of one of `small.top`: the
     same, or for an indicator one that is written now, over the last indicator's."""
 
@@ -125,7 +125,7 @@ class NoBits(NamedTuple):
     def is_bit(self, column):
         return False
 
-    def show_order(self, small, column, n):
+    def show_order(self, small, column):
         return column
 
 

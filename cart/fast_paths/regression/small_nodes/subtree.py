@@ -81,7 +81,7 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         cut, n_constant, last = _search(growth, table, samples, node, limits)
         if cut.feature < 0:
             continue
-        last = show_order(small.bits, small, last, node.n)
+        last = show_order(small.bits, small, last)
         for i in range(node.n):
             samples[node.start + i] = number_at(small, i, last)
         n_left = mark_small_node(small, table, samples, node, cut)
