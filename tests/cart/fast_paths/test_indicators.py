@@ -26,7 +26,7 @@ from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 limits = st.fixed_dictionaries(
-    {"max_features": st.sampled_from(["sqrt", 1 / 3, 1.0])},
+    {"max_features": st.sampled_from(["sqrt", 0.19, 1 / 3, 1.0])},
     optional={
         "max_depth": st.integers(1, 6), "min_samples_split": st.integers(2, 20),
         "min_samples_leaf": st.integers(2, 9), "min_impurity_decrease": st.just(0.01),
@@ -95,9 +95,12 @@ def test_bits_beside_sorted_rows_change_no_tree(
     """Nor do sorted rows, as against the general path, where sums are exact."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([numbers(rng, n, n_others, has_missing), indicators(rng, n, 30)])
+    X[:, -1] = rng.random(n) < 3 / n  # a cut between few rows that are far off, and the others
+    far = 40.0 * X[:, -1]
     X = np.asfortranarray(X[:, rng.permutation(X.shape[1])])
     y = 5.0 * X[:, 0] - 3.0 * X[:, 1] + rng.normal(size=n)
     y[np.isnan(y)] = 2.0
+    y += far
     y = np.rint(y) if is_whole else y
     y = y if criterion == "squared_error" else np.maximum(y, 0.0)
     y[0] = 1.0
@@ -105,8 +108,8 @@ def test_bits_beside_sorted_rows_change_no_tree(
         rng.integers(0, weigh, (2, n)).astype(float) if weigh else rng.exponential(size=(2, n))
     )
     weights[:, 0] = 1.0
-    if criterion == "poisson" and "max_leaf_nodes" in more:
-        more = {}  # saves kernels to compile
+    if "max_leaf_nodes" in more:  # of one kind only, which saves kernels to compile
+        params, criterion = {**params, "max_features": 1.0}, "squared_error"
     if "max_leaf_nodes" in more or "min_weight_fraction_leaf" in more:
         weights = weights[:1]  # such trees are grown one by one
     if "monotonic_cst" in more:
@@ -117,6 +120,21 @@ def test_bits_beside_sorted_rows_change_no_tree(
     assert_same_trees((fast, growers(model, X, y, SortedPath)[0]), weights)
     if is_whole and weigh and criterion == "squared_error":
         assert_same_trees((fast, general), weights)
+
+
+@pytest.mark.parametrize("max_features", [1.0, 8])
+@pytest.mark.parametrize("params", [{}, {"monotonic_cst": -1}, {"min_samples_leaf": 6}], ids=str)
+def test_bits_of_a_table_with_all_of_it(params, max_features):
+    """Missing values, or constraints, in nodes of all sizes; cuts that leave few rows."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([numbers(rng, 400, 12, not params), indicators(rng, 400, 40)])
+    X[:, -1] = np.arange(400) < 5
+    y = 20.0 * X[:, -1] + X[:, -2] - X[:, -4] + rng.normal(size=400)
+    if "monotonic_cst" in params:
+        params = {"monotonic_cst": np.full(X.shape[1], -1)}
+    model = cart.DecisionTreeRegressor(max_features=max_features, **params)
+    fast, lists = (growers(model, X, y, path)[0] for path in (IndicatorMeanPath, SortedPath))
+    assert_same_trees((fast, lists), np.ones((1, 400)))
 
 
 def numbers(rng, n, p, has_missing):
