@@ -7,7 +7,8 @@ are in the order of the table. Both classes keep a node's entries side by side i
 `PresortedRows` (`cart.fast_paths.regression.presorted_rows`), for trees whose nodes look at many
 features, sorts the rows once along every feature. A node's entries are then partitioned, in their
 order, into those of its children. `RowsSortedOnDemand` partitions only the rows, in the order of
-the table, and sorts a node's rows along each feature that it looks at.
+the table, and sorts a node's rows along each feature that it looks at. Many indicators need no
+order: `cart.fast_paths.indicators.rows_with_bits` has bits of rows beside either class.
 """
 
 from typing import NamedTuple

@@ -103,7 +103,7 @@ def show_order(bits, small, column):
 
 
 class NoBits(NamedTuple):
-    """All columns are sorted."""
+    """All columns are sorted. For many indicators see `cart.fast_paths.indicators.small_bits`."""
 
     name: int = 0  # numba wants a field
 
