@@ -191,7 +191,7 @@ def _parameters(side, tables):
         yield f"monotonic, {criterion}", _fit(fit(monotonic_cst=[1, -1, 0, 0, 0]), X, y)
         yield f"least weight of leaves, {criterion}", _fit(fit(min_weight_fraction_leaf=0.05), X, y)
     yield "few features a split", _fit(Forest(3, max_features=1), X, y)
-    yield "few features a split, indicators", _fit(Tree(max_features=2), tables.indicators, y)
+    yield "few features a split, indicators", _fit(Tree(max_features=5), tables.indicators, y)
     yield "cost-complexity pruning", _fit(Tree(ccp_alpha=0.01), X, y)
     yield "fractional weights, extra trees", _fit(side.Extras(3), X, y, sample_weight=fractions)
     if len(np.unique(y)) > 2:

@@ -16,7 +16,7 @@ from cart.table.table import Table
 from cart.table.thresholds import write_thresholds
 
 # Of the columns that are indicators, and of these that a node looks at, where the path is taken.
-_LEAST_SHARES = 3 / 5, 1 / 16
+_LEAST_SHARES = 3 / 5, 1 / 6
 
 
 class IndicatorMeanPath(SortedPath):

@@ -200,8 +200,8 @@ def test_which_tables_are_grown_on_by_bits(
         (23, 0, 1.0, False),
         (60, 40, 1.0, True),
         (60, 41, 1.0, False),
-        (320, 0, 20, True),
-        (320, 0, 19, False),
+        (240, 0, 40, True),
+        (240, 0, 39, False),
     ],
 )
 def test_where_sorted_rows_have_bits_beside_them(n_indicators, n_others, max_features, expected):
