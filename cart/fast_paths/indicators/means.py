@@ -38,7 +38,7 @@ class IndicatorMeanPath(SortedPath):
     def __init__(self, table, codes, plan):
         super().__init__(table, codes, plan)
         self._heaviest = np.zeros(1, np.int64)
-        self._whole_table = table
+        self._whole_table = table  # with its values, if it is complete
 
     def accepts(self, weights, is_whole):
         self._heaviest[0] = weights.max() if is_whole and weights.max() <= WEIGHT_MAX else 0

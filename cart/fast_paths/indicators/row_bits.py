@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cart.jit.decorators import inline_kernel
 from cart.table.ranking import MISSING
 from cart.table.table import has_missing
 
@@ -41,6 +42,12 @@ class RowBits(NamedTuple):
             packed = np.packbits(are_ones, axis=0, bitorder="little").T
             words[:, k : k + 1].view(np.uint8)[:, : packed.shape[1]] = packed
         return cls(words, place)
+
+
+@inline_kernel
+def bit_in(words, row, place):
+    """The bit of a row, 0 or 1, at this place of its words."""
+    return np.int64(words[row, place // BITS] >> np.uint64(place % BITS)) & 1
 
 
 def bits_pay(table, max_features, least_columns, least_looked_at):

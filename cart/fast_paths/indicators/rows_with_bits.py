@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, RowBits
+from cart.fast_paths.indicators.row_bits import BITS, FEW_MAX, RowBits, bit_in
 from cart.fast_paths.regression.cut_score import weight_at, y_at
 from cart.fast_paths.regression.node_sums import divide_stably
 from cart.fast_paths.regression.presorted_rows import divide_own_rows
@@ -114,7 +114,7 @@ class RowsWithBits(NamedTuple):
             place = column - self.first_column
             for i in range(node.start, node.end):
                 row = self.rows[i]
-                is_left[row] = not _is_one(self.bits, row, place)
+                is_left[row] = bit_in(self.bits.words, row, place) == 0
             if has_all_entries(self.numbers):
                 divide_own_rows(self.numbers, node, is_left)
             n_left = node.n - np.int64(self.ones[place])
@@ -148,11 +148,6 @@ class RowsWithBits(NamedTuple):
 def _order_at(rows):
     """Where the order of an indicator is written."""
     return rows.entries.shape[0] - rows.rows.shape[0]
-
-
-@inline_kernel
-def _is_one(bits, row, place):
-    return bits.words[row, place // BITS] >> np.uint64(place % BITS) & np.uint64(1) != 0
 
 
 @kernel
@@ -189,7 +184,7 @@ def _sum_zeros(rows, place, node):
     weight, total = (0.0, 0.0) if from_left else (node.weight, node.total)
     for i in range(node.n):
         row = mine[i if from_left else node.n - 1 - i]
-        if _is_one(rows.bits, row, place) != from_left:
+        if (bit_in(rows.bits.words, row, place) == 0) == from_left:
             here = weight_at(targets, row) if from_left else -weight_at(targets, row)
             weight += here
             total += here * y_at(targets, row)
@@ -202,6 +197,6 @@ def _list_all(rows, place, entries, node):
     zeros, ones = np.int64(0), node.n - np.int64(rows.ones[place])
     for i in range(node.n):
         row = rows.rows[node.start + i]
-        code = np.int64(_is_one(rows.bits, row, place))
+        code = bit_in(rows.bits.words, row, place)
         entries[ones if code else zeros] = np.uint64(code) << CODE_SHIFT | np.uint64(row)
         zeros, ones = zeros + 1 - code, ones + code

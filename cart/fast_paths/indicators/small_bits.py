@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.indicators.row_bits import BITS, RowBits
+from cart.fast_paths.indicators.row_bits import BITS, RowBits, bit_in
 from cart.fast_paths.regression.small_nodes.node import (
     BELOW_RANK,
     BLOCK,
@@ -21,7 +21,6 @@ from cart.fast_paths.regression.small_nodes.node import (
     SMALL_NODE_MAX,
     WEIGHT_SHIFT,
     WEIGHTS,
-    bit_at,
     place_of,
 )
 from cart.jit.decorators import inline_kernel
@@ -71,7 +70,7 @@ class SmallBits(NamedTuple):
             for k in range(self.words.shape[1]):
                 self.words[i, k] = self.table.words[small.rows[i], k]
 
-    def add_up_bits(self, small, samples, node, least):
+    def find_bit_gains(self, small, samples, node, least):
         weight, deviation = _add_up(self, samples, node, least > 1)
         tops, share = small.top[self.first :], np.float32(deviation / weight)
         _write_gains(self.sums, tops, self.sums.shape[0] // _LANES, np.float32(weight), share)
@@ -80,9 +79,9 @@ class SmallBits(NamedTuple):
         return max(column - self.first_column, np.int64(-1))
 
     def bit_at(self, number, bit):
-        return np.int64(self.words[number, bit // BITS] >> np.uint64(bit % BITS)) & 1
+        return bit_in(self.words, number, bit)
 
-    def judge_bit(self, small, bit, n, least):
+    def column_of_bit(self, small, bit, n, least):
         column = self.first + bit
         if small.top[column] < 0.0:
             return np.int64(-1)
@@ -145,7 +144,7 @@ def _show(bits, small, column):
         while left != 0:
             number = np.int64(lowest_bit(left))
             left &= left - np.uint64(1)
-            if bit_at(bits, number, bit) == code:
+            if bit_in(bits.words, number, bit) == code:
                 word = bits.plain[number] & BELOW_RANK | code << RANK_SHIFT
                 small.ordered[place_of(zeros, first)] = word
                 zeros += 1

@@ -41,7 +41,7 @@ class SearchedRows(NamedTuple):
     min_weight: float
     bounds: Bounds
     y_max: float  # the largest size of a target
-    lists: NamedTuple  # the rows' class, see `cart.fast_paths.regression.sorted_rows`
+    lists: NamedTuple  # whose `entries` these are; see `cart.fast_paths.regression.sorted_rows`
 
 
 class Lanes(NamedTuple):

@@ -124,8 +124,8 @@ def test_bits_beside_sorted_rows_change_no_tree(
 
 @pytest.mark.parametrize("max_features", [1.0, 8])
 @pytest.mark.parametrize("params", [{}, {"monotonic_cst": -1}, {"min_samples_leaf": 6}], ids=str)
-def test_bits_of_a_table_with_all_of_it(params, max_features):
-    """Missing values, or constraints, in nodes of all sizes; cuts that leave few rows."""
+def test_bits_in_nodes_of_all_sizes(params, max_features):
+    """With missing values, with constraints, and with cuts that leave too few rows."""
     rng = np.random.default_rng(0)
     X = np.column_stack([numbers(rng, 400, 12, not params), indicators(rng, 400, 40)])
     X[:, -1] = np.arange(400) < 5

@@ -72,7 +72,7 @@ def enter_bits(bits, small, n):
 
 
 @dispatch
-def add_up_bits(bits, small, samples, node, least):
+def find_bit_gains(bits, small, samples, node, least):
     """Find the gains of the cuts of all indicators, which must leave `least` rows on a side."""
 
 
@@ -87,8 +87,8 @@ def bit_at(bits, number, bit):
 
 
 @dispatch
-def judge_bit(bits, small, bit, n, least):
-    """Where `small.top` has the gain of the one cut of an indicator; -1 if that is constant."""
+def column_of_bit(bits, small, bit, n, least):
+    """The column of `small.top` with the gain of an indicator's one cut; -1 if it is constant."""
 
 
 @dispatch
@@ -110,7 +110,7 @@ class NoBits(NamedTuple):
     def enter_bits(self, small, n):
         pass
 
-    def add_up_bits(self, small, samples, node, least):
+    def find_bit_gains(self, small, samples, node, least):
         pass
 
     def bit_of(self, column):
@@ -119,7 +119,7 @@ class NoBits(NamedTuple):
     def bit_at(self, number, bit):
         return np.int64(0)
 
-    def judge_bit(self, small, bit, n, least):
+    def column_of_bit(self, small, bit, n, least):
         return np.int64(-1)
 
     def is_bit(self, column):

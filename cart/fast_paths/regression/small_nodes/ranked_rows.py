@@ -17,9 +17,9 @@ from cart.fast_paths.regression.small_nodes.node import (
     RANK_SHIFT,
     SMALL_NODE_MAX,
     NoBits,
-    add_up_bits,
     bit_of,
-    judge_bit,
+    column_of_bit,
+    find_bit_gains,
     place_of,
 )
 from cart.jit.decorators import inline_kernel
@@ -76,7 +76,7 @@ class SmallNode(NamedTuple):
     def draw_and_sort(self, growth, table, samples, node, limits):
         draw, drawn, n = growth.draw, growth.drawn, node.n
         sort_small_node(self, samples, node.start, n)
-        add_up_bits(self.bits, self, samples, node, limits.min_samples_leaf)
+        find_bit_gains(self.bits, self, samples, node, limits.min_samples_leaf)
         last = np.int64(-1)
         n_drawn = 0
         drawing = begin_draw(draw, node.row, node.n_constant)
@@ -86,7 +86,7 @@ class SmallNode(NamedTuple):
             column = np.int64(table.columns[feature])
             bit = bit_of(self.bits, column)
             if bit >= 0:
-                column = judge_bit(self.bits, self, bit, n, limits.min_samples_leaf)
+                column = column_of_bit(self.bits, self, bit, n, limits.min_samples_leaf)
                 is_constant = column < 0
             else:
                 is_constant = rank_at(self, 0, column) == rank_at(self, n - 1, column)

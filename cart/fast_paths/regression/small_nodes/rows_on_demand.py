@@ -24,9 +24,9 @@ from cart.fast_paths.regression.small_nodes.node import (
     RANK_SHIFT,
     SMALL_NODE_MAX,
     NoBits,
-    add_up_bits,
     bit_of,
-    judge_bit,
+    column_of_bit,
+    find_bit_gains,
 )
 from cart.jit.decorators import inline_kernel, kernel
 from cart.jit.simd import on_lanes
@@ -98,7 +98,7 @@ class SmallNodeOnDemand(NamedTuple):
     def draw_and_sort(self, growth, table, samples, node, limits):
         draw, drawn, n_drawn, n = growth.draw, growth.drawn, np.int64(0), node.n
         n_sorted, last = np.int64(0), np.int64(-1)
-        add_up_bits(self.bits, self, samples, node, limits.min_samples_leaf)
+        find_bit_gains(self.bits, self, samples, node, limits.min_samples_leaf)
         size = _begin_node(self, samples, node)
         drawing = begin_draw(draw, node.row, node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
@@ -107,7 +107,7 @@ class SmallNodeOnDemand(NamedTuple):
             column, lane = np.int64(table.columns[feature]), n_sorted % N_LANES
             bit = bit_of(self.bits, column)
             if bit >= 0:
-                at = judge_bit(self.bits, self, bit, n, limits.min_samples_leaf)
+                at = column_of_bit(self.bits, self, bit, n, limits.min_samples_leaf)
                 is_constant = at < 0
             else:
                 at, is_constant = n_sorted, _write_keys(self, table.codes[column], n, lane)
