@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,11 +18,15 @@ from cart.tree.packed import pack
 from cart.tree.tree import Tree
 
 X = np.arange(12.0).reshape(6, 2)
-TREE = DecisionTreeRegressor().fit(X, X[:, 0]).tree_
+
+
+@cache
+def grown():
+    return DecisionTreeRegressor().fit(X, X[:, 0]).tree_
 
 
 def changed(name, place, value):
-    nodes = Nodes(*(array.copy() for array in TREE.nodes))
+    nodes = Nodes(*(array.copy() for array in grown().nodes))
     getattr(nodes, name)[place] = value
     return nodes
 
@@ -47,10 +52,10 @@ def test_nodes_that_form_no_tree_are_refused(name, place, value, words):
 
 @pytest.mark.parametrize("name", Nodes._fields)
 def test_arrays_of_another_type_are_refused(name):
-    array = getattr(TREE.nodes, name)
+    array = getattr(grown().nodes, name)
     for changed in (array.astype(np.float16), array[:, np.newaxis], array.view(np.recarray)):
         with pytest.raises(DamagedModelError, match=f"{name} is not an array"):
-            Tree(TREE.nodes._replace(**{name: changed}), 2)
+            Tree(grown().nodes._replace(**{name: changed}), 2)
 
 
 def test_trees_without_nodes_or_values_are_refused():
@@ -58,7 +63,7 @@ def test_trees_without_nodes_or_values_are_refused():
         Tree(Nodes.create(0, 1, 1), 2)
     for shape in ((0, 1), (1, 0)):
         with pytest.raises(DamagedModelError, match="a value has shape"):
-            Tree(TREE.nodes._replace(value=np.empty((TREE.node_count, *shape))), 2)
+            Tree(grown().nodes._replace(value=np.empty((grown().node_count, *shape))), 2)
 
 
 def test_nodes_below_themselves_are_refused():
@@ -75,16 +80,16 @@ def test_nodes_below_themselves_are_refused():
 
 
 def test_children_may_stand_before_their_parents():
-    order = np.array([0, *range(TREE.node_count - 1, 0, -1)])
+    order = np.array([0, *range(grown().node_count - 1, 0, -1)])
     place = np.argsort(order).astype(np.int32)
-    nodes = Nodes(*(array[order] for array in TREE.nodes))
+    nodes = Nodes(*(array[order] for array in grown().nodes))
     for children in (nodes.children_left, nodes.children_right):
         children[children >= 0] = place[children[children >= 0]]
     tree = Tree(nodes, 2)
     rows = X.astype(np.float32)
-    np.testing.assert_array_equal(tree.predict(rows), TREE.predict(rows))
+    np.testing.assert_array_equal(tree.predict(rows), grown().predict(rows))
     again = pickle.loads(pickle.dumps(tree))
-    np.testing.assert_array_equal(again.predict(rows), TREE.predict(rows))
+    np.testing.assert_array_equal(again.predict(rows), grown().predict(rows))
 
 
 @pytest.mark.parametrize(
@@ -119,8 +124,8 @@ def test_lists_of_categories_are_checked(change):
 @pytest.mark.parametrize("number", [-1, 2**31, 2.0, True, None])
 def test_numbers_of_nodes_and_features_are_checked(number):
     with pytest.raises(DamagedModelError, match=f"a tree has {number!r} features"):
-        Tree(TREE.nodes, number)
-    kept = Compact.of(TREE.nodes).kept
+        Tree(grown().nodes, number)
+    kept = Compact.of(grown().nodes).kept
     with pytest.raises(DamagedModelError, match=f"a tree has {number!r} nodes"):
         Tree(Compact(kept | {"n_nodes": number}), 2)
 
@@ -270,7 +275,7 @@ def test_the_bridge_checks_what_it_takes_over():
 
 def test_pickles_without_a_checksum_are_checked():
     """As earlier versions wrote them."""
-    state = TREE.__getstate__()
+    state = grown().__getstate__()
     del state["_checksum"]
     Tree.__new__(Tree).__setstate__(state)
     with pytest.raises(DamagedModelError, match="outside the 0 features"):
@@ -282,13 +287,13 @@ def test_pickles_without_a_checksum_are_checked():
 def test_fitted_arrays_are_read_only():
     for name in Nodes._fields:
         with pytest.raises(ValueError, match="read-only"):
-            getattr(TREE, name)[0] = 0
+            getattr(grown(), name)[0] = 0
 
 
 def test_trees_of_other_tables_are_not_packed_together():
     other = DecisionTreeRegressor().fit(X[:, :1], X[:, 0]).tree_
     with pytest.raises(ValueError, match="cannot vote together"):
-        pack([TREE, other], np.float32)
+        pack([grown(), other], np.float32)
 
 
 def test_paths_take_the_memory_of_the_rows_that_are_asked_for():
