@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cart.fast_paths.base import MISSING_LEFT, MISSING_RIGHT, NONE_MISSING
 from cart.fast_paths.regression.best_cut import N_LANES, Lanes, SearchedRows, choose_mean_cut
 from cart.fast_paths.regression.cut_criteria import SquaredErrorCuts
 from cart.fast_paths.regression.cut_score import slack_of
@@ -19,15 +20,22 @@ from cart.fast_paths.regression.ordered_search import search_listed
 from cart.fast_paths.regression.small_nodes import node as small_node
 from cart.fast_paths.regression.small_nodes.cut import (
     best_small_node_cut,
-    number_at,
-    rank_at,
     sort_small_node,
 )
-from cart.fast_paths.regression.small_nodes.missing import turn_missing
+from cart.fast_paths.regression.small_nodes.missing import (
+    add_turned,
+    column_of_words,
+    leave_in_order,
+    n_in_front,
+    number_in_turn,
+    order_missing,
+)
 from cart.fast_paths.regression.small_nodes.node import (
     MISSING_RANK,
     SMALL_NODE_MAX,
     enter_small_node,
+    number_at,
+    rank_at,
 )
 from cart.fast_paths.regression.small_nodes.ranked_rows import (
     SmallNode,
@@ -311,8 +319,19 @@ def test_small_nodes_are_ordered_and_their_cuts_judged(seed, n_all, n_columns, d
 
 
 @entry_kernel
-def turn_column(small, samples, node, column, last):
-    return turn_missing(small, samples, node, column, last)
+def turn_and_leave(small, samples, node, drawn, n_drawn, shown):
+    """Which columns are searched, their missing values in order, and the samples as they are left;
+    before this, in `shown`, as they would be left by each column."""
+    n_searched = add_turned(small, node.n, drawn, n_drawn)
+    for k in range(n_searched):
+        order_missing(small, samples, node, drawn, k)
+        for i in range(node.n):
+            column = drawn.column[k]
+            n_before = n_in_front(small, column)
+            along = column_of_words(small, column)
+            shown[k, i] = number_in_turn(small, i, along, n_before, node.n)
+    leave_in_order(small, samples, node, drawn, n_searched)
+    return n_searched
 
 
 class SmallPart(NamedTuple):
@@ -321,6 +340,7 @@ class SmallPart(NamedTuple):
     start: int
     n: int
     weight: float
+    total: float = 0.0
 
 
 def exchange_missing(samples, is_missing):
@@ -338,54 +358,82 @@ def exchange_missing(samples, is_missing):
 
 
 @examples(200)
-@given(seed=seeds, n=st.integers(2, MISSING_RANK), share=st.floats(0.0, 1.0))
-def test_missing_values_of_a_small_node_stand_first_too(seed, n, share):
-    """Once behind all others and once in front, in scikit-learn's order; no cut parts them."""
+@given(
+    seed=seeds, n=st.integers(2, MISSING_RANK), n_columns=st.integers(1, 12),
+    share=st.floats(0.0, 1.0), is_lazy=st.booleans(),
+)  # fmt: skip
+def test_missing_values_of_a_small_node_go_to_both_sides(seed, n, n_columns, share, is_lazy):
+    """A column is searched once more with missing values in front; samples are left in that order,
+    as scikit-learn's exchange does, whether or not anyone has asked for the columns before."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(N)[:n].astype(np.uint32)
     targets = np.column_stack((rng.integers(1, 32, N), rng.normal(3.0, 5.0, N)))
     weight, y = targets[np.sort(rows)].T
-    ranks, is_missing = rng.integers(0, n, (2, n)), rng.random((2, n)) < share
-    ranks = np.array([np.unique(of_all, return_inverse=True)[1] for of_all in ranks])
+    is_missing = rng.random((n_columns, n)) < share * rng.random((n_columns, 1))
     is_missing[:, rng.integers(n)] = False
-    is_missing[1, (is_missing[1].argmin() + 1) % n] = True
+    ranks = rng.integers(0, n, is_missing.shape)
+    ranks = np.array([np.unique(of_all, return_inverse=True)[1] for of_all in ranks])
     ranks[is_missing] = MISSING_RANK
-    small, samples = SmallNode.create(N, 2, 2, has_missing=True), rows.copy()
+    small, samples = SmallNode.create(N, n_columns, n_columns, has_missing=True), rows.copy()
     mean = np.average(y, weights=weight)
     assert order_rows(small, samples, 0, n, n, targets.ravel(), mean, ranks, True)
     node, order = SmallPart(0, n, weight.sum()), samples.astype(int)
-    last = -1
-    for column in range(2):
-        known = np.argsort(ranks[column], kind="stable")[: n - is_missing[column].sum()]
-        if not is_missing[column].any():
-            last, order = column, known
-            continue
-        assert turn_column(small, samples, node, column, last) == len(known)
+    columns = np.flatnonzero((ranks != ranks[:, :1]).any(axis=1))  # others are not searched
+    assume(len(columns) > 0)
+    drawn, shown = DrawnFeatures.create(n_columns), np.empty((2 * n_columns, n), np.int64)
+    drawn.feature[: len(columns)] = drawn.column[: len(columns)] = columns
+    asked = turn_and_leave if not is_lazy else leave_only
+    n_searched, k = asked(small, samples, node, drawn, len(columns), shown), 0
+    for column in columns:
+        n_missing = is_missing[column].sum()
+        known = np.argsort(ranks[column], kind="stable")[: n - n_missing]
         missing = exchange_missing(order, is_missing[column])
-        last, order = column + small.turned, np.append(missing, known).astype(int)
-        found = np.empty((2, 2 * small_node.N_LANES, n), np.int64)
-        read_order(small, n, *found)
-        np.testing.assert_array_equal(found[1, column], np.append(known, missing))
-        np.testing.assert_array_equal(found[1, last], order)
-        if len(known) == 1:
-            continue
-        is_cut = np.append(np.zeros(len(missing)), np.diff(ranks[column, known])) > 0
-        np.testing.assert_array_equal(np.diff(found[0, last]) > 0, is_cut)
-        left, W = weight[order].cumsum()[:-1], weight.sum()
-        root = np.abs((weight * (y - mean))[order].cumsum()[:-1]) / np.sqrt(left * (W - left))
-        gain = small.gain.reshape(-1, SMALL_NODE_MAX + 1, small_node.N_LANES)[1, : n - 1, column]
-        np.testing.assert_array_equal(gain >= 0.0, is_cut)
-        of_cuts = np.sqrt(gain[is_cut]) * small.unit[0]
-        np.testing.assert_allclose(of_cuts, root[is_cut], rtol=2e-6, atol=0.75 * small.unit[0])
-        highest = np.sort(np.append(gain, [-1.0, -1.0]))[::-1]
-        assert (small.top[last], small.second[last]) == tuple(highest[:2])
-        assert not is_cut.any() or small.place[last] == gain.argmax()
+        order = np.append(missing, known).astype(int)
+        sides = [MISSING_RIGHT] if n_missing else [NONE_MISSING]
+        sides += [MISSING_LEFT] if n_missing and len(known) > 1 else []
+        for side in sides:
+            assert (drawn.feature[k], drawn.missing[k]) == (column, side)
+            assert drawn.column[k] == column + (side == MISSING_LEFT) * small.turned
+            if not is_lazy:
+                as_left = order if side == MISSING_LEFT else np.append(known, missing)
+                np.testing.assert_array_equal(shown[k], as_left)
+            k += 1
+        if len(sides) == 2:
+            assert_turned_gains(small, column, known, missing, ranks[column], weight, y - mean)
+    assert k == n_searched
+    np.testing.assert_array_equal(samples, order)
 
 
 @entry_kernel
-def choose_small_node_cut(small, columns, n, first, weight, total, farthest):
-    slack = slack_of(n, farthest)
-    return best_small_node_cut(small, columns, columns.shape[0], n, first, weight, total, slack)
+def leave_only(small, samples, node, drawn, n_drawn, shown):
+    """As `turn_and_leave`, if nobody asks for the order of a column but the last."""
+    n_searched = add_turned(small, node.n, drawn, n_drawn)
+    leave_in_order(small, samples, node, drawn, n_searched)
+    return n_searched
+
+
+def assert_turned_gains(small, column, known, missing, ranks, weight, deviation):
+    """The gains of cuts behind known values, if the missing ones go left; no cut parts these."""
+    order, n_missing = np.append(missing, known).astype(int), len(missing)
+    is_cut = np.diff(ranks[known]) > 0
+    left, total = weight[order].cumsum()[n_missing:-1], (weight * deviation)[order].cumsum()
+    root = np.abs(total[n_missing:-1]) / np.sqrt(left * (weight.sum() - left))
+    of_block = small.gain.reshape(-1, SMALL_NODE_MAX + 1, small_node.N_LANES)
+    block, lane = divmod(column + small.turned, small_node.N_LANES)
+    gain = of_block[block, : len(known) - 1, lane]
+    np.testing.assert_array_equal(gain >= 0.0, is_cut)
+    of_cuts = np.sqrt(gain[is_cut]) * small.unit[0]
+    np.testing.assert_allclose(of_cuts, root[is_cut], rtol=2e-6, atol=0.75 * small.unit[0])
+    assert (of_block[block, len(known) - 1 : len(ranks) - 1, lane] < 0.0).all()
+    highest, turned = np.sort(np.append(gain, [-1.0, -1.0]))[::-1], column + small.turned
+    assert (small.top[turned], small.second[turned]) == tuple(highest[:2])
+    assert not is_cut.any() or small.place[turned] == gain.argmax()
+
+
+@entry_kernel
+def choose_small_node_cut(small, samples, node, drawn, n_drawn, first, farthest):
+    slack = slack_of(node.n, farthest)
+    return best_small_node_cut(small, samples, node, drawn, n_drawn, first, slack)
 
 
 @examples(300)
@@ -412,7 +460,9 @@ def test_the_best_cut_of_a_small_node_to_the_bit(seed, n, n_columns, n_levels, f
     columns = columns[ranks[columns].max(axis=1) > 0]  # others are not searched
     assume(len(columns) > 0 and (y != y[0]).any() and n >= 2 * (first + 1))
     assert order_rows(small, samples, 0, n, n, targets, totals[1] / totals[0], ranks, False)
-    found = choose_small_node_cut(small, columns, n, first, *totals, np.abs(y).max())
+    node, drawn = SmallPart(0, n, *totals), DrawnFeatures.create(n_columns)
+    drawn.column[: len(columns)] = columns
+    found = choose_small_node_cut(small, samples, node, drawn, len(columns), first, np.abs(y).max())
     best = -np.inf, -1, -1
     for k, column in enumerate(columns):
         rows = np.argsort(ranks[column], kind="stable")

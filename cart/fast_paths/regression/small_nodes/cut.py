@@ -20,22 +20,28 @@ import numpy as np
 
 from cart.fast_paths.base import also_left
 from cart.fast_paths.regression.cut_score import mean_score, weight_at, y_at
+from cart.fast_paths.regression.small_nodes.missing import (
+    column_of_words,
+    find_turned_gains,
+    n_in_front,
+    number_in_turn,
+    order_missing,
+)
 from cart.fast_paths.regression.small_nodes.node import (
     BELOW_RANK,
     BLOCK,
     DEVIATIONS,
     N_LANES,
     NO_DEVIATION,
-    NUMBER_SHIFT,
-    NUMBERS,
     PADDING,
-    RANK_SHIFT,
     SMALL_NODE_MAX,
     WEIGHT_SHIFT,
     WEIGHTS,
     code_of,
     is_bit,
+    number_at,
     place_of,
+    rank_at,
     show_order,
 )
 from cart.jit.decorators import inline_kernel
@@ -133,23 +139,8 @@ def sort_small_node(small, samples, start, n):
             _order_32(words, small.places, ordered, gain, top, second, place)
         else:
             _order_64(words, small.places, ordered, gain, top, second, place)
-
-
-@inline_kernel
-def _word(small, i, column):
-    return small.ordered[place_of(i, column)]
-
-
-@inline_kernel
-def rank_at(small, i, column):
-    """Rank of the node's row in place i along a column."""
-    return np.int64(_word(small, i, column) >> RANK_SHIFT)
-
-
-@inline_kernel
-def number_at(small, i, column):
-    """Number of the node's row in place i along a column."""
-    return np.int64(_word(small, i, column) >> NUMBER_SHIFT & NUMBERS)
+        if small.turned > 0:
+            find_turned_gains(small, block, n)
 
 
 @inline_kernel
@@ -169,13 +160,14 @@ def mark_small_node(small, table, samples, node, cut):
 
 
 @inline_kernel
-def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack):
-    """Find the best cut along columns[:n_drawn], none of them constant, after `sort_small_node`.
+def best_small_node_cut(small, samples, node, drawn, n_drawn, first, slack):
+    """Find the best cut along the first `n_drawn` of the drawn columns, after they were sorted.
 
     A cut leaves more than `first` rows on each side. On equal scores the first column wins, then
-    the leftmost cut. Returns its column's position in `columns`, and the place of the last row that
+    the leftmost cut. Returns its column's position in `drawn`, and the place of the last row that
     goes left; -1 for both if there is no cut.
     """
+    columns, n = drawn.column, node.n
     least = _least_gain(small, columns, n_drawn, n, first, slack)
     n_candidates = 0
     for k in range(n_drawn):
@@ -191,24 +183,34 @@ def best_small_node_cut(small, columns, n_drawn, n, first, weight, total, slack)
     place = np.int64(-1)
     seen = 0  # bits of rows that were alone on the left of a cut: their score is known
     for k in small.candidates[:n_candidates]:
-        column = show_order(small.bits, small, columns[k])
-        begin, end = np.int64(first), n - 1 - first
-        if is_bit(small.bits, columns[k]) or (first == 0 and small.second[column] < least):
-            begin = np.int64(small.place[columns[k]])
+        order_missing(small, samples, node, drawn, k)
+        column, n_before = columns[k], n_in_front(small, columns[k])
+        along = show_order(small.bits, small, column_of_words(small, column))
+        gains = column if n_before > 0 else along
+        begin, end = _cuts_that_leave(first, n, n_before)
+        if is_bit(small.bits, column) or (first == 0 and small.second[column] < least):
+            begin = np.int64(small.place[column])
             end = begin + 1
-            if begin == 0:
-                alone = 1 << number_at(small, 0, column)
+            if begin + n_before == 0:
+                alone = 1 << number_at(small, 0, along)
                 if seen & alone:
                     continue
                 seen |= alone
         for i in range(begin, end):
-            if small.gain[place_of(i, column)] >= least:
-                score = _score_cut(small, column, i, n, first, weight, total)
+            if small.gain[place_of(i, gains)] >= least:
+                score = _score_cut(small, along, i, n_before, first, node)
                 if score > best:
                     best = score
                     best_k = k
                     place = i
     return best_k, place
+
+
+@inline_kernel
+def _cuts_that_leave(first, n, n_before):
+    """The range of cuts with more than `first` of n rows on each side, where `n_before` rows go
+    left with every cut."""
+    return max(first - n_before, np.int64(0)), n - 1 - first - n_before
 
 
 @inline_kernel
@@ -219,7 +221,7 @@ def _least_gain(small, columns, n_drawn, n, first, slack):
         column = columns[k]
         if first > 0 and not is_bit(small.bits, column):
             small.top[column] = -1.0
-            for i in range(first, n - 1 - first):
+            for i in range(*_cuts_that_leave(first, n, n_in_front(small, column))):
                 small.top[column] = max(small.top[column], small.gain[place_of(i, column)])
         top = max(top, small.top[column])
     lowest = math.sqrt(np.float64(top)) * (1.0 - 2e-6) - 1.5
@@ -228,23 +230,26 @@ def _least_gain(small, columns, n_drawn, n, first, slack):
 
 
 @inline_kernel
-def _score_cut(small, column, last, n, first, weight, total):
-    """scikit-learn's score of the cut behind row `last`. Its sums continue those of the cut before,
-    or come from the right if that is shorter."""
+def _score_cut(small, column, last, n_before, first, node):
+    """scikit-learn's score of the cut behind row `last`, if the last `n_before` rows come before
+    all others. Its sums continue those of the cut before, or come from the right if that is
+    shorter."""
     left_weight = 0.0
     left_sum = 0.0
     previous = 0  # rows left of the cut before
-    for i in range(last + 1):
-        row = number_at(small, i, column)
+    for i in range(n_before + last + 1):
+        row, place = number_in_turn(small, i, column, n_before, node.n), i - n_before
         left_weight += weight_at(small.targets, row)
         left_sum += weight_at(small.targets, row) * y_at(small.targets, row)
-        if i < first or rank_at(small, i, column) == rank_at(small, i + 1, column):
+        if place < 0 or i < first:
             continue
-        if i + 1 - previous > n - i - 1:
-            left_weight, left_sum = weight, total
-            for k in range(n - 1, i, -1):
-                row = number_at(small, k, column)
+        if rank_at(small, place, column) == rank_at(small, place + 1, column):
+            continue
+        if i + 1 - previous > node.n - i - 1:
+            left_weight, left_sum = node.weight, node.total
+            for k in range(node.n - 1, i, -1):
+                row = number_in_turn(small, k, column, n_before, node.n)
                 left_weight -= weight_at(small.targets, row)
                 left_sum -= weight_at(small.targets, row) * y_at(small.targets, row)
         previous = i + 1
-    return mean_score(left_weight, left_sum, weight, total)
+    return mean_score(left_weight, left_sum, node.weight, node.total)

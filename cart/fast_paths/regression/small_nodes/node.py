@@ -47,9 +47,8 @@ _LEAST = 1e-100  # deviations between this and its inverse have squares in range
 def draw_and_sort(small, growth, table, samples, node, limits):
     """Draw the features of a node, sort its rows along them, and find the gains of all cuts.
 
-    Returns the Drawing, how many features were drawn that are not constant (`growth.drawn` lists
-    them: `column` is where the arrays of `small` have them), and the last of their columns, -1 if
-    there is none.
+    Returns the Drawing, and how many columns are to be searched, which `growth.drawn` lists:
+    `column` is where the arrays of `small` have them. No column is constant.
     """
 
 
@@ -197,3 +196,15 @@ def place_of(i, column):
     """Where the i-th row of a column is: columns are side by side in blocks of N_LANES."""
     block, lane = column >> _LANE_BITS, column & (N_LANES - 1)
     return block * BLOCK + i * N_LANES + lane
+
+
+@inline_kernel
+def rank_at(small, i, column):
+    """Rank of the node's row in place i along a column."""
+    return np.int64(small.ordered[place_of(i, column)] >> RANK_SHIFT)
+
+
+@inline_kernel
+def number_at(small, i, column):
+    """Number of the node's row in place i along a column."""
+    return np.int64(small.ordered[place_of(i, column)] >> NUMBER_SHIFT & NUMBERS)

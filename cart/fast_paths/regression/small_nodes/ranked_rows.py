@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.regression.small_nodes.cut import rank_at, sort_small_node
-from cart.fast_paths.regression.small_nodes.missing import turn_drawn
+from cart.fast_paths.regression.small_nodes.cut import sort_small_node
+from cart.fast_paths.regression.small_nodes.missing import add_turned
 from cart.fast_paths.regression.small_nodes.node import (
     BLOCK,
     MISSING_RANK,
@@ -21,6 +21,7 @@ from cart.fast_paths.regression.small_nodes.node import (
     column_of_bit,
     find_bit_gains,
     place_of,
+    rank_at,
 )
 from cart.jit.decorators import inline_kernel
 from cart.jit.simd import on_lanes
@@ -33,7 +34,8 @@ _CODE_MAX = 2**31 - 1
 class SmallNode(NamedTuple):
     """The rows of a small node, and those of the current node below it, sorted along each column.
 
-    Where a shape has `n_ordered`, turned columns follow the others if values are missing.
+    Where a shape has `n_ordered`, turned columns follow the others if values are missing; of these
+    `ordered` has nothing.
     """
 
     rows: np.ndarray  # (NETWORK_MAX,) uint32: rows of the table, ascending
@@ -46,6 +48,7 @@ class SmallNode(NamedTuple):
     top: np.ndarray  # (n_ordered * N_LANES,) float32: the highest gain of a column
     second: np.ndarray  # (n_ordered * N_LANES,) float32: the second highest gain
     place: np.ndarray  # (n_ordered * N_LANES,) int32: where the highest gain is
+    n_missing: np.ndarray  # (n_ordered * N_LANES,) int32: how many values of a column are missing
     targets: np.ndarray  # (2 * SMALL_NODE_MAX,) float64
     is_left: np.ndarray  # (SMALL_NODE_MAX,) uint8
     coming: np.ndarray  # (SMALL_NODE_MAX + 1,) uint32: rows with missing values that are moved
@@ -66,7 +69,7 @@ class SmallNode(NamedTuple):
             np.empty(SMALL_NODE_MAX + 1, np.int64), np.zeros(n_ordered * BLOCK, np.int32),
             np.empty(n_ordered * BLOCK, np.float32),
             *(np.empty(n_ordered * N_LANES, np.float32) for _ in range(2)),
-            np.empty(n_ordered * N_LANES, np.int32), np.empty(2 * SMALL_NODE_MAX),
+            *np.zeros((2, n_ordered * N_LANES), np.int32), np.empty(2 * SMALL_NODE_MAX),
             np.empty(SMALL_NODE_MAX, np.uint8), np.empty(SMALL_NODE_MAX + 1, np.uint32),
             np.empty(1, np.int64), np.empty(1), np.empty(2 * n_features, np.int64),
             min(n_max, MISSING_RANK) if has_missing else n_max,
@@ -77,7 +80,6 @@ class SmallNode(NamedTuple):
         draw, drawn, n = growth.draw, growth.drawn, node.n
         sort_small_node(self, samples, node.start, n)
         find_bit_gains(self.bits, self, samples, node, limits.min_samples_leaf)
-        last = np.int64(-1)
         n_drawn = 0
         drawing = begin_draw(draw, node.row, node.n_constant)
         j, drawing = next_feature(draw, drawing, limits.max_features)
@@ -94,11 +96,10 @@ class SmallNode(NamedTuple):
             if not is_constant:
                 drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
                 n_drawn += 1
-                last = column
             j, drawing = next_feature(draw, drawing, limits.max_features)
         if self.turned > 0:  # else drawn.missing is NONE_MISSING already
-            n_drawn, last = turn_drawn(self, samples, node, drawn, n_drawn)
-        return drawing, n_drawn, last
+            n_drawn = add_turned(self, n, drawn, n_drawn)
+        return drawing, n_drawn
 
     def sorted_code(self, table, number, column):
         return read_code(self, number, column)

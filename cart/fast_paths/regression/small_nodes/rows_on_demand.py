@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.regression.small_nodes.cut import compare_exchange, write_gains
-from cart.fast_paths.regression.small_nodes.missing import turn_drawn
+from cart.fast_paths.regression.small_nodes.missing import add_turned, find_turned_gains
 from cart.fast_paths.regression.small_nodes.node import (
     BLOCK,
     MISSING_RANK,
@@ -46,7 +46,7 @@ class SmallNodeOnDemand(NamedTuple):
     """See `cart.fast_paths.regression.small_nodes.ranked_rows.SmallNode`.
 
     Columns of `ordered` and the arrays behind it are the features that the node has drawn, in the
-    order of the draw; turned columns follow them if values are missing.
+    order of the draw; turned columns follow them if values are missing, but in `ordered`.
     """
 
     rows: np.ndarray  # (NETWORK_MAX,) uint32: rows of the table, ascending
@@ -60,6 +60,7 @@ class SmallNodeOnDemand(NamedTuple):
     top: np.ndarray  # (n_ordered * N_LANES,) float32: the highest gain of a column
     second: np.ndarray  # (n_ordered * N_LANES,) float32: the second highest gain
     place: np.ndarray  # (n_ordered * N_LANES,) int32: where the highest gain is
+    n_missing: np.ndarray  # (n_ordered * N_LANES,) int32: how many values of a column are missing
     targets: np.ndarray  # (2 * SMALL_NODE_MAX,) float64
     is_left: np.ndarray  # (SMALL_NODE_MAX,) uint8
     unit: np.ndarray  # (1,) float64: deviations are rounded to multiples of it
@@ -82,7 +83,7 @@ class SmallNodeOnDemand(NamedTuple):
             np.empty(_N_MAX + 1, np.int32), np.zeros((_N_MAX + 1) * N_LANES, np.int32),
             np.empty(n_ordered * BLOCK, np.int32), np.empty(n_ordered * BLOCK, np.float32),
             *(np.empty(n_ordered * N_LANES, np.float32) for _ in range(2)),
-            np.empty(n_ordered * N_LANES, np.int32), np.empty(2 * SMALL_NODE_MAX),
+            *np.zeros((2, n_ordered * N_LANES), np.int32), np.empty(2 * SMALL_NODE_MAX),
             np.empty(SMALL_NODE_MAX, np.uint8), np.empty(1), np.empty(2 * n_features, np.int64),
             np.empty(NETWORK_MAX, np.uint32), np.flatnonzero(table.tie_span),
             np.empty(SMALL_NODE_MAX + 1, np.uint32), _N_MAX if is_used else 0,
@@ -97,7 +98,7 @@ class SmallNodeOnDemand(NamedTuple):
 
     def draw_and_sort(self, growth, table, samples, node, limits):
         draw, drawn, n_drawn, n = growth.draw, growth.drawn, np.int64(0), node.n
-        n_sorted, last = np.int64(0), np.int64(-1)
+        n_sorted = np.int64(0)
         find_bit_gains(self.bits, self, samples, node, limits.min_samples_leaf)
         size = _begin_node(self, samples, node)
         drawing = begin_draw(draw, node.row, node.n_constant)
@@ -114,15 +115,15 @@ class SmallNodeOnDemand(NamedTuple):
             drawing = mark(draw, drawing, j, is_constant)
             if not is_constant:
                 drawn.feature[n_drawn], drawn.column[n_drawn] = feature, at
-                n_drawn, n_sorted, last = n_drawn + 1, n_sorted + (bit < 0), at
+                n_drawn, n_sorted = n_drawn + 1, n_sorted + (bit < 0)
                 if bit < 0 and lane == N_LANES - 1:
-                    _sort_block(self, size, n_sorted // N_LANES - 1)
+                    _sort_block(self, n, size, n_sorted // N_LANES - 1)
             j, drawing = next_feature(draw, drawing, limits.max_features)
         if n_sorted % N_LANES > 0:  # the other lanes have keys of before, which nobody looks at
-            _sort_block(self, size, n_sorted // N_LANES)
+            _sort_block(self, n, size, n_sorted // N_LANES)
         if self.turned > 0:  # else drawn.missing is NONE_MISSING already
-            n_drawn, last = turn_drawn(self, samples, node, drawn, n_drawn)
-        return drawing, n_drawn, last
+            n_drawn = add_turned(self, n, drawn, n_drawn)
+        return drawing, n_drawn
 
     def sorted_code(self, table, number, column):
         return np.int64(table.codes[column, self.rows[number]])
@@ -200,7 +201,7 @@ _order_4, _order_8, _order_16, _order_32 = map(_ordering, (4, 8, 16, 32))
 
 
 @kernel
-def _sort_block(small, size, block):
+def _sort_block(small, n, size, block):
     """Sort the keys into the words of a block, and find the gains of all cuts."""
     keys, words = small.keys, small.node_words
     begin, end = block * BLOCK, (block + 1) * BLOCK
@@ -215,3 +216,5 @@ def _sort_block(small, size, block):
         _order_16(keys, words, ordered, gain, top, second, place)
     else:
         _order_32(keys, words, ordered, gain, top, second, place)
+    if small.turned > 0:
+        find_turned_gains(small, block, n)

@@ -21,13 +21,13 @@ from cart.fast_paths.regression.node_sums import REST, TOTAL, swap_across
 from cart.fast_paths.regression.small_nodes.cut import (
     best_small_node_cut,
     mark_small_node,
-    number_at,
 )
+from cart.fast_paths.regression.small_nodes.missing import column_of_words, leave_in_order
 from cart.fast_paths.regression.small_nodes.node import (
     code_of,
     draw_and_sort,
     is_bit,
-    show_order,
+    number_at,
 )
 from cart.fast_paths.regression.tree_growth import (
     add_up_split,
@@ -78,12 +78,10 @@ def grow_small_subtree(growth, table, samples, height, n_nodes, limits):
         if node.n == 2:
             n_nodes = _split_two(growth, table, samples, node, this, limits)
             continue
-        cut, n_constant, last = _search(growth, table, samples, node, limits)
+        cut, n_constant, n_drawn = _search(growth, table, samples, node, limits)
         if cut.feature < 0:
             continue
-        last = show_order(small.bits, small, last)
-        for i in range(node.n):
-            samples[node.start + i] = number_at(small, i, last)
+        leave_in_order(small, samples, node, growth.drawn, n_drawn)
         n_left = mark_small_node(small, table, samples, node, cut)
         swap_across(samples, node.start, node.end, small.is_left, growth.swap)
         children = add_up_split(growth, samples, small.targets, node, node.start + n_left)
@@ -178,23 +176,19 @@ def _sum_of_one(small, row, sums):
 def _search(growth, table, samples, node, limits):
     """Draw features and search them.
 
-    Returns the best Cut, the number of constant features, and the last column that is not constant,
-    in whose order the samples are left.
+    Returns the best Cut, the number of constant features, and how many columns were searched.
     """
-    small, drawn, n = growth.small, growth.drawn, node.n
-    drawing, n_drawn, last = draw_and_sort(small, growth, table, samples, node, limits)
+    small, drawn = growth.small, growth.drawn
+    drawing, n_drawn = draw_and_sort(small, growth, table, samples, node, limits)
     best = NO_CUT
     if n_drawn > 0:
-        slack = slack_of(n, growth.y_max)
-        k, i = best_small_node_cut(
-            small, drawn.column, n_drawn, n, limits.min_samples_leaf - 1, node.weight, node.total,
-            slack,
-        )  # fmt: skip
+        slack, first = slack_of(node.n, growth.y_max), limits.min_samples_leaf - 1
+        k, i = best_small_node_cut(small, samples, node, drawn, n_drawn, first, slack)
         if k >= 0:
-            feature, along = drawn.feature[k], drawn.column[k]
+            feature, along = drawn.feature[k], column_of_words(small, drawn.column[k])
             column, left, right = np.int64(table.columns[feature]), np.int64(0), np.int64(1)
             if not is_bit(small.bits, along):
                 left = code_of(small, table, number_at(small, i, along), column)
                 right = code_of(small, table, number_at(small, i + 1, along), column)
             best = cut_between(table, feature, left, right, 0.0, drawn.missing[k])
-    return best, end_draw(growth.draw, drawing), last
+    return best, end_draw(growth.draw, drawing), n_drawn
