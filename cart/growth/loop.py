@@ -30,7 +30,7 @@ class FoundCut(NamedTuple):
 
     feature: int  # -1 if there is no cut
     cut: tuple  # as the path keeps it
-    last: int  # the feature in whose order the samples are, or where these are listed in order
+    last: int | tuple  # the feature in whose order the samples are, or where these are listed
 
 
 # ---------------------------------------------------------------------------- the protocol

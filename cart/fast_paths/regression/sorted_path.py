@@ -8,7 +8,7 @@ feature looked at, then swapped across the cut. Sorted rows are kept separately:
                          [ 4 0 9 3 7 ] feature 1
 
 Entries of missing values come last, in the order in which scikit-learn's exchange leaves them. A
-feature that has missing values in the node is searched a second time with these entries first.
+feature that has missing values in the node is searched a second time with these on the left.
 """
 
 from itertools import count
@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import (
-    MISSING_LEFT,
     MISSING_RIGHT,
     NO_CUT,
     NONE_MISSING,
@@ -49,18 +48,23 @@ from cart.fast_paths.regression.several_means import MOST as MOST_MEANS
 from cart.fast_paths.regression.small_nodes.node import SMALL_NODE_MAX
 from cart.fast_paths.regression.small_nodes.rows_on_demand import SmallNodeOnDemand
 from cart.fast_paths.regression.sorted_rows import (
+    RowOrder,
     RowsSortedOnDemand,
     begin_node,
     begin_tree,
+    count_known,
     expect_feature,
     has_all_entries,
     has_list,
     is_presorted,
-    list_all,
+    list_order,
+    list_turned,
     load_feature,
     mark_left,
+    no_order,
     note_split,
     order_missing,
+    place_in,
     room_for,
     row_at,
     unlisted_code,
@@ -116,52 +120,45 @@ class SortedScratch(NamedTuple):
 def _search(scratch, growth, table, node, limits):
     """Draw features and search them.
 
-    Returns the best Cut, the number of constant features, and where the entries of the last feature
-    that varies begin, in whose order scikit-learn leaves the samples; -1 if they are in it already.
-
-    A feature with missing values is searched twice: with these last, in the entries from `at` on,
-    and with these first, in a second copy of the entries from `turned` on.
+    Returns the best Cut, the number of constant features, and the RowOrder in which scikit-learn
+    leaves the samples: that of the last feature that varies.
     """
     rows, screen, draw, drawn = scratch.rows, scratch.screen, growth.draw, growth.drawn
     searched, n = _begin_node(scratch, growth, node, limits), node.n
     slack = slack_of(n, growth.y_max)
     screens = is_presorted(rows) and is_worth_screening(searched, slack, node.impurity)
     n_places = N_LANES - 1 if scratch.has_missing else N_LANES
-    best, last, last_column, turned = NO_CUT, -1, np.int64(0), np.int64(0)
+    best, order = NO_CUT, no_order()
     screen.gain[:] = 0.0
     drawing = begin_draw(draw, node.row, node.n_constant)
     j, drawing = next_feature(draw, drawing, limits.max_features)
     while j >= 0:
         n_drawn, n_placed = 0, 0
         while j >= 0 and (screens or n_placed < n_places):
-            feature, column = draw.features[j], table.columns[draw.features[j]]
+            feature, n_known = draw.features[j], np.int64(n)
+            column = table.columns[feature]
             expect_feature(rows, table, table.columns[likely_next(draw, drawing, j, 0)], node)
             at, lowest, highest = load_feature(rows, table, column, n_placed, node)
-            n_searches = np.int64(lowest <= highest)  # 0: the guard of categories bars the feature
-            if lowest < highest:
-                if highest == MISSING:
-                    turned = room_for(rows, column, n_placed, node)
-                    last = _list_last(rows, table, last_column, last, node)
-                    n_known = order_missing(scratch, table, growth.swap, node, at, turned, last)
-                    n_searches = 2 if n_known > 1 else 1
-                if keeps_order(table):
-                    last, last_column = turned if highest == MISSING else at, column
-            if lowest <= highest and same_value(table, column, lowest, highest):
+            if lowest < highest == MISSING:
+                n_known = count_known(rows.entries, at, n)
+                order = list_order(rows, table, order, node)
+                order_missing(scratch, table, growth.swap, node, at, n_known, order)
+            if lowest < highest and keeps_order(table):
+                order = RowOrder(at, np.int64(column), n - n_known)
+            if lowest > highest:  # the guard of categories bars the feature
+                drawing = mark_barred(draw, drawing, j)
+            elif same_value(table, column, lowest, highest):
                 drawing = mark_constant(draw, drawing, j)
                 if scratch.has_missing and has_list(rows, column):  # may be overwritten next
-                    last = _list_last(rows, table, last_column, last, node)
-                    last = _take_order(scratch, node, last)
-            elif n_searches == 0:
-                drawing = mark_barred(draw, drawing, j)
+                    order = _take_order(scratch, node, list_order(rows, table, order, node))
             else:
                 drawing = mark_searched(draw, drawing, j)
-                for number in range(n_searches):
-                    missing = MISSING_RIGHT if highest == MISSING else NONE_MISSING
-                    direction, unlisted = limits.monotonic[feature], unlisted_code(rows, column, n)
-                    _note_drawn(drawn, n_drawn, feature, column, at, missing, direction, unlisted)
-                    if number == 1:
-                        drawn.first[n_drawn], drawn.missing[n_drawn] = turned, MISSING_LEFT
-                    n_drawn, n_placed = n_drawn + 1, n_placed + has_list(rows, column)
+                places = at, room_for(rows, column, n_placed, node)
+                unlisted, direction = unlisted_code(rows, column, n), limits.monotonic[feature]
+                drawn.feature[n_drawn], drawn.column[n_drawn] = feature, column
+                _note_drawn(drawn, n_drawn, places, n_known, n, direction, unlisted)
+                n_drawn, n_placed = n_drawn + 1, n_placed + has_list(rows, column)
+                n_placed += 1 < n_known < n
             j, drawing = next_feature(draw, drawing, limits.max_features)
         if screens:
             screen_features(scratch.shared, screen, searched, drawn, n_drawn, slack, table)
@@ -169,8 +166,10 @@ def _search(scratch, growth, table, node, limits):
             left, right = screen.best[1], screen.best[2]
             best = cut_between(table, screen.best[0], left, right, 0.0, screen.best[3])
         else:
+            if scratch.has_missing:
+                n_drawn = list_turned(rows.entries, drawn, n_drawn, n)
             best = search_in_order(scratch, drawn, n_drawn, node, searched, best, table)
-    return best, end_draw(draw, drawing), _list_last(rows, table, last_column, last, node)
+    return best, end_draw(draw, drawing), list_order(rows, table, order, node)
 
 
 @inline_kernel
@@ -187,27 +186,21 @@ def _begin_node(scratch, growth, node, limits):
 
 
 @inline_kernel
-def _note_drawn(drawn, k, feature, column, first, missing, direction, unlisted):
-    """Write the k-th of the features to be searched."""
-    drawn.feature[k], drawn.column[k] = feature, column
-    drawn.first[k], drawn.missing[k], drawn.direction[k] = first, missing, direction
-    drawn.unlisted[k] = unlisted
+def _note_drawn(drawn, k, places, n_known, n, direction, unlisted):
+    """Write what is known of the k-th of the features to be searched, of n rows."""
+    drawn.first[k], drawn.turned[k] = places
+    drawn.n_known[k], drawn.missing[k] = n_known, MISSING_RIGHT if n_known < n else NONE_MISSING
+    drawn.direction[k], drawn.unlisted[k] = direction, unlisted
 
 
 @inline_kernel
-def _list_last(rows, table, column, last, node):
-    """List all rows along the last feature that varies, unless `last` is -1; see `list_all`."""
-    return list_all(rows, table, column, last, node) if last >= 0 else last
-
-
-@inline_kernel
-def _take_order(scratch, node, last):
-    """Bring the node's samples into the order of the entries from `last` on, unless that is -1.
-    Return -1."""
-    if last >= 0:
+def _take_order(scratch, node, order):
+    """Bring the node's samples into an order; return that they have it."""
+    if order.first >= 0:
         for i in range(node.n):
-            scratch.samples[node.start + i] = row_at(scratch.rows.entries, last + i)
-    return -1
+            place = place_in(order, i, node.n)
+            scratch.samples[node.start + i] = row_at(scratch.rows.entries, place)
+    return no_order()
 
 
 @entry_kernel
@@ -251,10 +244,10 @@ def _grow(growth, table, scratch, limits):
         write_mean(growth, this, node)
         if is_leaf:
             continue
-        cut, n_constant, last = _search(scratch, growth, table, node, limits)
+        cut, n_constant, order = _search(scratch, growth, table, node, limits)
         if cut.feature < 0:
             continue
-        n_left = _divide_samples(scratch, growth.swap, table, node, cut, last)
+        n_left = _divide_samples(scratch, growth.swap, table, node, cut, order)
         children = add_up_split(growth, samples, targets, node, node.start + n_left)
         if not is_enough(children.decrease, limits):
             continue
@@ -271,11 +264,10 @@ def _grow(growth, table, scratch, limits):
 
 
 @inline_kernel
-def _divide_samples(scratch, swap, table, node, cut, last):
-    """Divide the node's samples, once they are in the order of the entries from `last` on; return
-    how many go left."""
+def _divide_samples(scratch, swap, table, node, cut, order):
+    """Divide the node's samples, once they are in this order; return how many go left."""
     samples, is_left = scratch.samples, scratch.is_left
-    _take_order(scratch, node, last)
+    _take_order(scratch, node, order)
     n_left = mark_left(scratch.rows, table, cut, node, is_left)
     if keeps_order(table):
         swap_across(samples, node.start, node.end, is_left, swap)
@@ -299,8 +291,8 @@ class SortedWay(NamedTuple):
 
     def search(self, node):
         mine = node_at(self.growth, node.row)
-        cut, n_constant, last = _search(self.scratch, self.growth, self.table, mine, self.limits)
-        return node, FoundCut(cut.feature, cut, last), n_constant
+        cut, n_constant, order = _search(self.scratch, self.growth, self.table, mine, self.limits)
+        return node, FoundCut(cut.feature, cut, order), n_constant
 
     def divide(self, node, found):
         scratch, growth = self.scratch, self.growth

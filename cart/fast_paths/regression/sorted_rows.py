@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import also_left, range_of
+from cart.fast_paths.base import MISSING_LEFT, also_left, range_of
 from cart.fast_paths.regression.node_sums import divide_stably, partition_rows
 from cart.fast_paths.regression.small_nodes.node import (
     enter_small_node,
@@ -35,6 +35,27 @@ N_PLACES = 8  # features whose entries can be held in order at the same time
 # this share of its rows had another one.
 _OTHERS_MAX = 1 / 4
 PADDING = 16  # items behind each feature's entries, so that features do not share cache sets
+
+
+class RowOrder(NamedTuple):
+    """The order in which scikit-learn leaves a node's samples: that of entries, of which those of
+    missing values, the last ones, come before the others."""
+
+    first: int  # where the entries begin; -1: the samples have this order
+    column: int
+    n_before: int  # how many values are missing
+
+
+@inline_kernel
+def no_order():
+    return RowOrder(np.int64(-1), np.int64(0), np.int64(0))
+
+
+@inline_kernel
+def place_in(order, i, n):
+    """Where the entry of the i-th of n samples is."""
+    place = i - order.n_before
+    return order.first + (place if place >= 0 else place + n)
 
 
 @inline_kernel
@@ -351,53 +372,85 @@ def _sort_entries(self, entries, rows, codes, lowest, highest):
 # ------------------------------------------------------------------------- missing values
 
 
-@kernel
-def order_missing(scratch, table, swap, node, at, turned, last):
-    """Order the entries of missing values, and copy all entries; return how many are known.
-
-    from `at` on        [ known values, ascending | missing values ]
-    from `turned` on    [ missing values | known values, ascending ]
-    """
-    entries, n, n_known = scratch.rows.entries, node.n, node.n - 1
-    while code_at(entries, at + n_known - 1) == MISSING:
-        n_known -= 1
-    if keeps_order(table):
-        _exchange_missing(scratch, swap, node, at, turned, last, n_known)
-    else:
-        for i in range(n - n_known):
-            entries[turned + i] = entries[at + n_known + i]
-    for i in range(n - n_known):
-        entries[at + n_known + i] = entries[turned + i]
-        scratch.is_missing[row_at(entries, turned + i)] = 0
-    for i in range(n_known):
-        entries[turned + n - n_known + i] = entries[at + i]
-    return n_known
+@inline_kernel
+def list_order(rows, table, order, node):
+    """The same order once all rows are listed along its column; see `list_all`."""
+    if order.first < 0:
+        return order
+    first = list_all(rows, table, order.column, order.first, node)
+    return RowOrder(first, order.column, order.n_before)
 
 
 @inline_kernel
-def _exchange_missing(scratch, swap, node, at, turned, last, n_known):
-    """Write the entries of missing values to `turned`, in scikit-learn's order.
+def count_known(entries, first, n):
+    """How many of a node's entries, of which the last is missing, are known."""
+    while code_at(entries, first + n - 1) == MISSING:
+        n -= 1
+    return n
 
-    scikit-learn takes the samples in the order of the feature before (its entries are from `last`
-    on), and exchanges missing values with known ones from the end. It then sorts the known ones
-    and, for its second search, brings the missing ones to the front.
+
+@kernel
+def order_missing(scratch, table, swap, node, at, n_known, order):
+    """Bring the entries of missing values, behind the known ones, into scikit-learn's order.
+
+    scikit-learn takes the samples in the order of the feature before, and exchanges missing values
+    with known ones from the end.
     """
-    entries, order, is_missing, n = scratch.rows.entries, scratch.order, scratch.is_missing, node.n
-    if last >= 0:
-        order = entries[last : last + n]
-    else:
-        for i in range(n):
-            order[i] = scratch.samples[node.start + i]
-    for i in range(at + n_known, at + n):
+    if not keeps_order(table):
+        return
+    entries, is_missing, n, end = scratch.rows.entries, scratch.is_missing, node.n, at + node.n
+    for i in range(at + n_known, end):
         is_missing[row_at(entries, i)] = 1
-    coming, n_coming = swap.coming, 0
-    for i in range(n_known):
-        coming[n_coming] = row_at(order, i)
-        n_coming += np.int64(is_missing[row_at(order, i)])
-    n_coming = 0
+    before = entries
+    if order.first < 0:
+        before, order = scratch.order, RowOrder(np.int64(0), np.int64(0), np.int64(0))
+        for i in range(n):
+            before[i] = scratch.samples[node.start + i]
+    coming, n_coming, in_front = swap.coming, np.int64(0), min(order.n_before, n_known)
+    for begin, size in ((np.int64(0), in_front), (in_front, n_known - in_front)):
+        first = place_in(order, begin, n)
+        for i in range(first, first + size):  # no branch: who is missing is unpredictable
+            coming[n_coming] = row_at(before, i)
+            n_coming += np.int64(is_missing[row_at(before, i)])
+    n_coming = np.int64(0)
     for i in range(n - 1, n_known - 1, -1):
-        row = row_at(order, i)
+        row = row_at(before, place_in(order, i, n))
         stays = np.int64(is_missing[row])
         row = row if stays else coming[n_coming]
         n_coming += 1 - stays
-        entries[turned + i - n_known] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(row)
+        entries[at + i] = np.uint64(MISSING) << CODE_SHIFT | np.uint64(row)
+    for i in range(at + n_known, end):
+        is_missing[row_at(entries, i)] = 0
+
+
+@kernel
+def list_turned(entries, drawn, n_drawn, n):
+    """List the drawn features with missing values a second time, with these in front, for which
+    entries are copied; return how many features are drawn now."""
+    at = n_drawn
+    for k in range(n_drawn):
+        at += 1 < drawn.n_known[k] < n
+    n_listed = at
+    for k in range(n_drawn - 1, -1, -1):
+        n_known, first, turned = drawn.n_known[k], drawn.first[k], drawn.turned[k]
+        if 1 < n_known < n:
+            at -= 1
+            _copy_drawn(drawn, k, at)
+            drawn.first[at], drawn.missing[at] = turned, MISSING_LEFT
+            for i in range(n - n_known):
+                entries[turned + i] = entries[first + n_known + i]
+            for i in range(n_known):
+                entries[turned + n - n_known + i] = entries[first + i]
+        at -= 1
+        _copy_drawn(drawn, k, at)
+    return n_listed
+
+
+@inline_kernel
+def _copy_drawn(drawn, k, to):
+    """Write what is known of the k-th drawn feature to another place of the list."""
+    drawn.feature[to], drawn.column[to], drawn.first[to] = (
+        drawn.feature[k], drawn.column[k], drawn.first[k],
+    )  # fmt: skip
+    drawn.n_known[to], drawn.missing[to] = drawn.n_known[k], drawn.missing[k]
+    drawn.direction[to], drawn.unlisted[to] = drawn.direction[k], drawn.unlisted[k]

@@ -59,16 +59,18 @@ from cart.tree.recompute import SUMS, SUMS_MAX, WEIGHTS
 class DrawnFeatures(NamedTuple):
     """The features of the current node that are to be searched, in the order of the draw."""
 
-    feature: np.ndarray  # (2 n_features,) int64: listed twice if it has missing values
+    feature: np.ndarray  # (2 n_features,) int64: may be listed twice if it has missing values
     column: np.ndarray  # (2 n_features,) int64: of the table
     first: np.ndarray  # (2 n_features,) int64: where its entries begin
+    turned: np.ndarray  # (2 n_features,) int64: where they may be, missing values in front
+    n_known: np.ndarray  # (2 n_features,) int64: rows whose value is not missing
     missing: np.ndarray  # (2 n_features,) int64: where missing values go
     direction: np.ndarray  # (2 n_features,) int64: of a monotonic constraint, or 0
     unlisted: np.ndarray  # (2 n_features,) int64: the code whose rows are not listed, or MISSING
 
     @classmethod
     def create(cls, n_features):
-        return cls(*np.zeros((6, 2 * n_features), np.int64))
+        return cls(*np.zeros((8, 2 * n_features), np.int64))
 
 
 class TierRows(NamedTuple):
