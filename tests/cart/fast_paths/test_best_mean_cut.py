@@ -193,41 +193,63 @@ def screen_mean(screen, drawn, rows, y_max, table):
     return is_certain(screen, slack)
 
 
-@examples(200)
+def drawn_alone(n_known, is_missing):
+    """Feature 7, the only one that is drawn; all of its rows are listed."""
+    drawn = DrawnFeatures.create(1)
+    drawn.feature[0], drawn.unlisted[0], drawn.n_known[0] = 7, MISSING, n_known
+    drawn.missing[0] = MISSING_RIGHT if is_missing else NONE_MISSING
+    return drawn
+
+
+@examples(300)
 @given(
     seed=seeds,
     n=st.integers(16, 400),
     n_levels=st.sampled_from([2, 3, 10, 100_000]),
     gap=st.sampled_from([1.0, 4e-8]),
     offset=st.sampled_from([0.0, 1e3, 1e9]),
+    share=st.sampled_from([0.0, 0.0, 0.2, 0.97]),
 )
-def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, offset):
+def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, offset, share):
     """Certain, it is right; where no two cuts come near each other and the mean is not far from 0,
-    it is certain. No cut has more gain than its block's bound."""
+    it is certain. No cut has more gain than its block's bound. Missing values may go to both
+    sides."""
     rng = np.random.default_rng(seed)
     values = (rng.integers(0, n_levels, n) * gap).astype(np.float32)
+    values[1:][rng.random(n - 1) < share] = np.nan
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(offset, 1.0, n)
-    table = encode(Columns(values[:, None]))
-    rows = np.argsort(table.codes[0], kind="stable")
+    table = encode(Columns(values[:, None])).wide()
+    rows, n_known = np.argsort(table.codes[0], kind="stable"), n - np.isnan(values).sum()
     entries = table.codes[0, rows].astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64)
     total_weight, total = weight.sum(), sum((weight * y).tolist())
     screened, mean = Screen.create(n), total / total_weight
     targets, y_max = np.column_stack((weight, y)).ravel(), np.abs(y).max()
     searched = free_rows(entries, targets, n, total_weight, total)
-    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0], [MISSING]]))  # all rows are listed
-    certain = screen_mean(screened, drawn, searched, y_max, table)
+    certain = screen_mean(screened, drawn_alone(n_known, n_known < n), searched, y_max, table)
     weight, values, y = weight[rows], values[rows], y[rows]
-    _, place = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
-    if certain:
-        assert screened.best[0] == 7
-        np.testing.assert_array_equal(screened.best[1:3], table.codes[0, rows[place : place + 2]])
-    left = np.cumsum(weight)[:-1]
-    gain = np.cumsum(weight * (y - mean))[:-1] ** 2 / (left * (total_weight - left))
-    is_cut = np.diff(values) > np.float32(1e-7)
-    bound = np.repeat(screened.bound[: n // 8], 8)[: n - 1]
+    sides = [(MISSING_RIGHT if n_known < n else NONE_MISSING, min(n_known, n - 1), 0.0, 0.0)]
+    if 1 < n_known < n:
+        more = weight[n_known:].sum(), (weight * (y - mean))[n_known:].sum()
+        sides.append((MISSING_LEFT, n_known - 1, *more))
+    found = []
+    for side, n_cuts, left, excess in sides:
+        left = left + np.cumsum(weight)[:n_cuts]
+        excess = excess + np.cumsum(weight * (y - mean))[:n_cuts]
+        gain = excess**2 / (left * (total_weight - left))
+        with np.errstate(invalid="ignore"):
+            is_cut = ~(np.diff(values)[:n_cuts] <= np.float32(1e-7))
+        found += [(gain[i], side, i) for i in np.flatnonzero(is_cut)]
+    bound = np.repeat(screened.bound[: n_known // 8], 8)[:n_cuts]  # of the last side
     rounding = 1e-13 * n * y_max**2
     assert (gain[: len(bound)] <= bound * (1 + 1e-6) + rounding).all()
-    highest = np.sort(np.where(is_cut, gain, 0.0))[::-1]
+    if certain:
+        _, side, place = max(found)
+        codes = table.codes[0, rows[place : place + 2]]
+        np.testing.assert_array_equal(screened.best, [7, *codes, side])
+        if n_known == n:
+            of_loop = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
+            assert of_loop[1] == place
+    highest = sorted([0.0, 0.0, *(gain for gain, _, _ in found)])[::-1]
     if offset < 1e9 and highest[0] > highest[1] + 1e-5:
         assert certain
 
@@ -240,7 +262,7 @@ def test_two_cuts_of_one_gain_are_both_kept():
     entries = np.arange(n, dtype=np.uint64) << np.uint64(32) | np.arange(n, dtype=np.uint64)
     targets = np.column_stack((np.ones(n), y)).ravel()
     screened = Screen.create(n)
-    drawn = DrawnFeatures(*np.array([[7], [0], [0], [0], [0], [MISSING]]))
+    drawn = drawn_alone(n, False)
     searched = free_rows(entries, targets, n, 256.0, 128.0)
     assert not screen_mean(screened, drawn, searched, 1.0, table)
     np.testing.assert_array_equal(screened.gain, 32.0**2 / (64.0 * 192.0))
