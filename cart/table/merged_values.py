@@ -263,7 +263,8 @@ def _rows(array, rows):
 
 
 def _surviving_columns(X):
-    """Whether each column holds float32 numbers only; of a DataFrame, as far as dtypes tell."""
+    """Whether each column holds float32 numbers and nan only; of a DataFrame, as far as dtypes
+    tell."""
     if not isinstance(X, np.ndarray):
         return np.array([_fits(dtype) for dtype in X.dtypes])
     if X.dtype.kind != "f" or _fits(X.dtype):
@@ -277,7 +278,7 @@ def _surviving_columns(X):
         rows = X[first : first + n_rows]
         is_same = rows.astype(np.float32) == rows
         if not is_same.all():  # faster than all(axis=0), and seldom true
-            survive &= is_same.all(axis=0)
+            survive &= (is_same | np.isnan(rows)).all(axis=0)
     return survive
 
 

@@ -136,9 +136,8 @@ def _screen_side(screen, rows, drawn, k, side, slack, table):
     n_cuts = drawn.n_known[k] - (side.missing != MISSING_RIGHT)
     best = _bound_blocks(screen, rows, drawn, k, n_blocks, side, table)
     least = best * (1.0 - 1e-9) - slack
-    if (
-        n_blocks > 0
-    ):  # in the first and the last one a side may be empty: 1 / (w (W - w)) has no bound
+    # In the first and the last block a side may be empty: 1 / (w (W - w)) is unbounded.
+    if n_blocks > 0:
         screen.bound[0] = np.inf
         screen.bound[n_blocks - 1] = np.inf
     for b in range(n_blocks):
