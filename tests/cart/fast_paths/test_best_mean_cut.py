@@ -455,7 +455,23 @@ def assert_turned_gains(small, column, known, missing, ranks, weight, deviation)
 @entry_kernel
 def choose_small_node_cut(small, samples, node, drawn, n_drawn, first, farthest):
     slack = slack_of(node.n, farthest)
+    if small.turned > 0:
+        n_drawn = add_turned(small, node.n, drawn, n_drawn)
     return best_small_node_cut(small, samples, node, drawn, n_drawn, first, slack)
+
+
+def sides_of(values, order):
+    """For a column: rows in the order of a search and their values, once with missing ones on the
+    right and once on the left; and the order in which scikit-learn leaves the rows."""
+    known = np.flatnonzero(~np.isnan(values))
+    known = known[np.argsort(values[known], kind="stable")]
+    missing = np.array(exchange_missing(order, np.isnan(values)), int)
+    turned = np.append(missing, known)
+    sides = [(np.append(known, missing), np.append(values[known], np.full(len(missing), np.inf)))]
+    if len(missing) and len(known) > 1:
+        lowest = np.full(len(missing), values[known[0]])
+        sides.append((turned, np.append(lowest, values[known])))
+    return sides, turned
 
 
 @examples(300)
@@ -466,33 +482,42 @@ def choose_small_node_cut(small, samples, node, drawn, n_drawn, first, farthest)
     n_levels=st.sampled_from([2, 3, 100]),
     first=st.sampled_from([0, 0, 1, 2]),
     spread=st.sampled_from([1.0, 1e-3, 1e-7]),
+    share=st.sampled_from([0.0, 0.1, 0.6]),
 )
-def test_the_best_cut_of_a_small_node_to_the_bit(seed, n, n_columns, n_levels, first, spread):
-    """Also where targets are so near each other that rounding decides."""
+def test_the_best_cut_of_a_small_node_to_the_bit(
+    seed, n, n_columns, n_levels, first, spread, share
+):
+    """Also where targets are so near each other that rounding decides, and with missing values."""
     rng = np.random.default_rng(seed)
+    n = n if share == 0.0 else min(n, MISSING_RANK)
     values = np.ceil(rng.random((n, n_columns)) ** 3 * n_levels)
+    values[rng.random(values.shape) < share] = np.nan
     weight, y = rng.integers(1, 4, n).astype(float), rng.normal(5.0, spread, n)
     if rng.random() < 0.3:
         y = np.where(rng.random(n) < 0.2, 5.0, 5.0 + spread)
     targets = np.column_stack((weight, y)).ravel()
-    ranks = encode(Columns(values.astype(np.float32))).codes
-    ranks = np.array([np.unique(codes, return_inverse=True)[1] for codes in ranks])
+    ranks = np.array([np.unique(column, return_inverse=True)[1] for column in values.T])
+    ranks[np.isnan(values.T)] = MISSING_RANK
     totals, samples = (weight.sum(), sum((weight * y).tolist())), np.arange(n, dtype=np.uint32)
-    small, columns = SmallNode.create(n, n_columns, n_columns), rng.permutation(n_columns)
-    columns = columns[ranks[columns].max(axis=1) > 0]  # others are not searched
+    small = SmallNode.create(n, n_columns, n_columns, has_missing=share > 0.0)
+    columns = rng.permutation(n_columns)
+    columns = columns[(ranks[columns] != ranks[columns, :1]).any(axis=1)]  # others: not searched
     assume(len(columns) > 0 and (y != y[0]).any() and n >= 2 * (first + 1))
-    assert order_rows(small, samples, 0, n, n, targets, totals[1] / totals[0], ranks, False)
+    mean = totals[1] / totals[0]
+    assert order_rows(small, samples, 0, n, n, targets, mean, ranks, share > 0.0)
     node, drawn = SmallPart(0, n, *totals), DrawnFeatures.create(n_columns)
     drawn.column[: len(columns)] = columns
     found = choose_small_node_cut(small, samples, node, drawn, len(columns), first, np.abs(y).max())
-    best = -np.inf, -1, -1
-    for k, column in enumerate(columns):
-        rows = np.argsort(ranks[column], kind="stable")
-        score, place = best_mean_cut(
-            values[rows, column], weight[rows], (weight * y)[rows], first, *totals
-        )
-        if score > best[0]:
-            best = score, k, place
+    best, k, order = (-np.inf, -1, -1), 0, np.arange(n)
+    for column in columns:
+        sides, order = sides_of(values[:, column], order)
+        for side, (rows, ascending) in enumerate(sides):
+            score, place = best_mean_cut(
+                ascending, weight[rows], (weight * y)[rows], first, *totals
+            )
+            if score > best[0]:
+                best = score, k, place - side * np.isnan(values[:, column]).sum()
+            k += 1
     assert found == best[1:]
 
 
