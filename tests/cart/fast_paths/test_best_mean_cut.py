@@ -521,6 +521,22 @@ def test_the_best_cut_of_a_small_node_to_the_bit(
     assert found == best[1:]
 
 
+def test_a_row_that_goes_left_with_missing_ones_is_not_alone():
+    """Its score alone was known already, from a cut that is hardly worse."""
+    n, values = 10, np.ones((2, 10))
+    values[:, 0], values[1, 1] = 0.0, np.nan
+    more = np.sqrt(2.0 * (n - 2) / (n - 1) * (1.0 + 1e-9)) - 1.0
+    y = np.array([1.0, more, *np.full(n - 2, -(1.0 + more) / (n - 2))])
+    ranks = np.where(np.isnan(values), MISSING_RANK, values).astype(int)
+    small, samples = SmallNode.create(n, 2, 2, has_missing=True), np.arange(n, dtype=np.uint32)
+    targets, total = np.column_stack((np.ones(n), y)).ravel(), sum(y.tolist())
+    assert order_rows(small, samples, 0, n, n, targets, total / n, ranks, True)
+    node, drawn = SmallPart(0, n, float(n), total), DrawnFeatures.create(2)
+    drawn.column[:2] = 0, 1
+    k, place = choose_small_node_cut(small, samples, node, drawn, 2, 0, 1.0)
+    assert (drawn.column[k], drawn.missing[k], place) == (1 + small.turned, MISSING_LEFT, 0)
+
+
 def test_weights_and_targets_that_fit_into_no_word_of_a_small_node():
     samples, targets = np.arange(4, dtype=np.uint32), np.ones(8)
     ranks = np.zeros((1, 4), np.int64)
