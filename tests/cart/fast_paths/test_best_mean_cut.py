@@ -177,10 +177,10 @@ def test_the_best_cut_to_the_bit_where_most_rows_are_not_listed(seed, n, n_level
         assert (score, left) == (bar, -1)
 
 
-def free_rows(entries, targets, n, weight, total):
-    """Rows whose cuts need keep nothing."""
+def free_rows(entries, targets, n, weight, total, first=0):
+    """Rows whose cuts have to leave more than `first` on each side, but need keep nothing else."""
     return SearchedRows(
-        SquaredErrorCuts(), entries, targets, n, 0, weight, total, 0.0, False, 0.0, ANY, 0.0,
+        SquaredErrorCuts(), entries, targets, n, first, weight, total, 0.0, False, 0.0, ANY, 0.0,
         AllListed(),
     )  # fmt: skip
 
@@ -209,8 +209,11 @@ def drawn_alone(n_known, is_missing):
     gap=st.sampled_from([1.0, 4e-8]),
     offset=st.sampled_from([0.0, 1e3, 1e9]),
     share=st.sampled_from([0.0, 0.0, 0.2, 0.97]),
+    first=st.sampled_from([0, 0, 6]),
 )
-def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, offset, share):
+def test_screening_is_certain_of_the_best_mean_cut_only(
+    seed, n, n_levels, gap, offset, share, first
+):
     """Certain, it is right; where no two cuts come near each other and the mean is not far from 0,
     it is certain. No cut has more gain than its block's bound. Missing values may go to both
     sides."""
@@ -224,7 +227,7 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
     total_weight, total = weight.sum(), sum((weight * y).tolist())
     screened, mean = Screen.create(n), total / total_weight
     targets, y_max = np.column_stack((weight, y)).ravel(), np.abs(y).max()
-    searched = free_rows(entries, targets, n, total_weight, total)
+    searched = free_rows(entries, targets, n, total_weight, total, first)
     certain = screen_mean(screened, drawn_alone(n_known, n_known < n), searched, y_max, table)
     weight, values, y = weight[rows], values[rows], y[rows]
     sides = [(MISSING_RIGHT if n_known < n else NONE_MISSING, min(n_known, n - 1), 0.0, 0.0)]
@@ -238,6 +241,8 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
         gain = excess**2 / (left * (total_weight - left))
         with np.errstate(invalid="ignore"):
             is_cut = ~(np.diff(values)[:n_cuts] <= np.float32(1e-7))
+        n_left = np.arange(1, n_cuts + 1) + (n - n_known) * (side == MISSING_LEFT)
+        is_cut &= (first < n_left) & (n_left < n - first)
         found += [(gain[i], side, i) for i in np.flatnonzero(is_cut)]
     bound = np.repeat(screened.bound[: n_known // 8], 8)[:n_cuts]  # of the last side
     rounding = 1e-13 * n * y_max**2
@@ -247,7 +252,7 @@ def test_screening_is_certain_of_the_best_mean_cut_only(seed, n, n_levels, gap, 
         codes = table.codes[0, rows[place : place + 2]]
         np.testing.assert_array_equal(screened.best, [7, *codes, side])
         if n_known == n:
-            of_loop = best_mean_cut(values, weight, weight * y, 0, total_weight, total)
+            of_loop = best_mean_cut(values, weight, weight * y, first, total_weight, total)
             assert of_loop[1] == place
     highest = sorted([0.0, 0.0, *(gain for gain, _, _ in found)])[::-1]
     if offset < 1e9 and highest[0] > highest[1] + 1e-5:
