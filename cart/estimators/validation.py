@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import contextmanager
-from math import isfinite
+from math import isfinite, isnan
 
 import numpy as np
 from scipy.sparse import issparse
@@ -167,6 +167,8 @@ def _take_plain_table(estimator, X, y, precision):
     numbers = _numbers_of(X)
     is_plain = _is_plain(numbers) and numbers.dtype in (np.float64, precision) and y is not None
     ends = _ends_of(numbers) if is_plain else (np.nan,)
+    if is_plain and isnan(ends[0]) and _takes_missing(estimator):
+        ends = np.fmin.reduce(numbers, axis=None), np.fmax.reduce(numbers, axis=None)
     if not all(map(isfinite, ends)):
         return None
     if numbers is not X or hasattr(estimator, "feature_names_in_"):  # names, new or of an old fit
@@ -297,8 +299,7 @@ def _take_plain(estimator, X, converts):
         X = X.astype(precision, order="C" if converts else "K", copy=False)
     if _is_finite(X):
         return X
-    takes_missing = get_tags(estimator).input_tags.allow_nan and not _refuses_missing(estimator)
-    return X if takes_missing and not np.isinf(X).any() else None
+    return X if _takes_missing(estimator) and not np.isinf(X).any() else None
 
 
 def _knows_categories(estimator):
@@ -311,6 +312,10 @@ def missing_values_rule(estimator):
     if get_tags(estimator).input_tags.allow_nan or _refuses_missing(estimator):
         return "allow-nan"
     return True
+
+
+def _takes_missing(estimator):
+    return get_tags(estimator).input_tags.allow_nan and not _refuses_missing(estimator)
 
 
 def _refuses_missing(estimator):
