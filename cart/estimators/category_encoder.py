@@ -14,7 +14,7 @@ from cart.estimators.category_advice import warn_of_other_texts
 from cart.estimators.parameters import MatrixLike
 from cart.estimators.target import MISSING_TYPES, is_missing
 from cart.files import storable
-from cart.table.precision import as_plain_table, with_columns
+from cart.table.precision import as_plain_table, plain_numbers, with_columns
 
 # The code of a category that does not occur in the training table.
 UNSEEN = -1
@@ -69,12 +69,12 @@ class CategoryEncoder:
         return self._as_numbers(X, self._factorize(X), keeps_missing)
 
     def _as_numbers(self, X, columns, keeps_missing=False):
-        out = np.empty((_num_samples(X), len(self.mask)))
+        out = np.empty((_num_samples(X), len(self.mask)), order="F")
         of_column = zip(np.flatnonzero(self.mask), columns, self._learned, strict=True)
         for j, (values, places), categories in of_column:
             out[:, j] = _codes_of(values, categories, keeps_missing)[places]
         if not self.mask.all():
-            numbers = _safe_indexing(X, np.flatnonzero(~self.mask), axis=1)
+            numbers = plain_numbers(_safe_indexing(X, np.flatnonzero(~self.mask), axis=1))
             out[:, ~self.mask] = check_array(
                 numbers, dtype=np.float64, ensure_all_finite="allow-nan"
             )
@@ -88,15 +88,10 @@ class CategoryEncoder:
         """
         if not self.mask.any():
             return []
-        part = _safe_indexing(X, np.flatnonzero(self.mask), axis=1)
-        if hasattr(part, "iloc") and part.size > 0:
-            found = [part.iloc[:, j].factorize() for j in range(part.shape[1])]
-            # factorize gives missing values the place -1, so nan is appended as the last value.
-            return [
-                ([*distinct.astype(object), np.nan][: None if places.min() < 0 else -1], places)
-                for places, distinct in found
-            ]
-        part = np.asarray(part)
+        of_mask = np.flatnonzero(self.mask)
+        if hasattr(X, "iloc") and len(X) > 0:
+            return [_distinct(X.iloc[:, j]) for j in of_mask]
+        part = np.asarray(_safe_indexing(X, of_mask, axis=1))
         part = part.astype(object) if part.dtype.kind == "T" else part
         part = check_array(part, dtype=None, ensure_all_finite=False)  # inf is a category, too
         if part.dtype.kind != "O":
@@ -110,14 +105,28 @@ class CategoryEncoder:
         vars(self).update(state)
 
 
+def _distinct(column):
+    """The distinct values of a pandas column, nan the last, and the places of its rows there."""
+    if hasattr(column, "cat"):
+        categories, places = column.cat.categories, column.cat.codes.to_numpy()
+        is_used = np.bincount(places[places >= 0], minlength=len(categories)) > 0
+        distinct = categories[is_used]
+        places = np.append(np.cumsum(is_used) - 1, -1)[places]  # the last is of missing values
+    else:
+        places, distinct = column.factorize()
+    missing = [np.nan] if places.min() < 0 else []  # they have the place -1
+    return [*distinct.to_numpy(object), *missing], places
+
+
 def _sorted(values):
     """The categories among values, in order; nan is the last if any is missing."""
     if isinstance(values, np.ndarray):
         return values  # NumPy has sorted them
-    known = sorted({value for value in values if value == value})
+    present = [value for value in values if value == value]
+    known = sorted(dict.fromkeys(present))  # in the order given, which may be right
     if isinstance(known[0] if known else None, tuple):  # then all are
         raise TypeError("tuples would be taken for columns")
-    missing = [np.nan] if any(value != value for value in values) else []
+    missing = [np.nan] if len(present) < len(values) else []
     return np.array([*known, *missing], object)
 
 

@@ -1,6 +1,5 @@
 """Checks of tables, weights and targets; atomic replacement of an old fit by a new one."""
 
-import sys
 from contextlib import contextmanager
 from math import isfinite, isnan
 
@@ -23,7 +22,14 @@ from cart.estimators.category_encoder import (
     match_categories,
 )
 from cart.estimators.target import refuse_missing_target
-from cart.table.precision import are_dates, as_plain_table, native_frame, precision_of
+from cart.table.precision import (
+    are_dates,
+    as_plain_table,
+    is_pandas,
+    native_frame,
+    plain_numbers,
+    precision_of,
+)
 from cart.tree.tree import Tree
 
 # A tree has up to two nodes per row, and its node and feature numbers have 31 bits.
@@ -164,7 +170,7 @@ def check_table(estimator, X, y, reset=True):
 
 def _take_plain_table(estimator, X, y, precision):
     """X and y as the full checks would return them, if these would find nothing; else None."""
-    numbers = _numbers_of(X)
+    numbers = plain_numbers(X)
     is_plain = _is_plain(numbers) and numbers.dtype in (np.float64, precision) and y is not None
     ends = _ends_of(numbers) if is_plain else (np.nan,)
     if is_plain and isnan(ends[0]) and _takes_missing(estimator):
@@ -178,7 +184,7 @@ def _take_plain_table(estimator, X, y, precision):
         _refuse_if_infinite(ends, precision)
         if numbers is not X and not np.may_share_memory(numbers, X.iloc[:, 0].to_numpy()):
             numbers = numbers.astype(precision)  # to_numpy copied: keep a copy of half the size
-    y = y.to_numpy() if _is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
+    y = y.to_numpy() if is_pandas(y, "Series") and isinstance(y.dtype, np.dtype) else y
     is_plain = type(y) is np.ndarray and y.dtype.kind in "biuf" and y.shape == (len(numbers),)
     if not (is_plain and _is_finite(y)):
         y = _check_y(y, multi_output=True, estimator=estimator)
@@ -193,22 +199,6 @@ def _is_plain(X):
     hundred trees or many rows down one.
     """
     return type(X) is np.ndarray and X.dtype.kind in "fiub" and X.ndim == 2 and X.size > 0
-
-
-def _numbers_of(X):
-    """The values of a pandas DataFrame of numbers as an array; anything else unchanged."""
-    if not _is_pandas(X, "DataFrame"):
-        return X
-    dtypes = set(X.dtypes)
-    is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)
-    # Left to itself, pandas makes objects of numbers beside truth values.
-    return X.to_numpy(np.result_type(*dtypes)) if is_plain and dtypes else X
-
-
-def _is_pandas(X, name):
-    """Whether X is of this class of pandas, and not of a subclass."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and type(X) is getattr(pandas, name)
 
 
 def _is_finite(X):
@@ -286,9 +276,9 @@ def _take_plain(estimator, X, converts):
     """Rows as the full checks would return them, if these would find nothing; else None."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None:  # without names, a DataFrame needs the full checks, which warn
-        if not (_is_pandas(X, "DataFrame") and np.array_equal(X.columns.to_numpy(), names)):
+        if not (is_pandas(X, "DataFrame") and np.array_equal(X.columns.to_numpy(), names)):
             return None
-        X = _numbers_of(X)
+        X = plain_numbers(X)
     is_plain = _is_plain(X) and X.shape[1] == getattr(estimator, "n_features_in_", None)
     if not is_plain or _knows_categories(estimator):
         return None

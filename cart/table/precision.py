@@ -75,6 +75,22 @@ def native_frame(X):
     return X
 
 
+def plain_numbers(X):
+    """The values of a pandas DataFrame of numbers as an array; anything else unchanged."""
+    if not is_pandas(X, "DataFrame"):
+        return X
+    dtypes = set(X.dtypes)
+    is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)
+    # Left to itself, pandas makes objects of numbers beside truth values.
+    return X.to_numpy(np.result_type(*dtypes)) if is_plain and dtypes else X
+
+
+def is_pandas(X, name):
+    """Whether X is of this class of pandas, and not of a subclass."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and type(X) is getattr(pandas, name)
+
+
 def with_columns(X, columns):
     """The DataFrame of pandas with other columns at some positions."""
     X = X.copy(deep=False) if columns else X

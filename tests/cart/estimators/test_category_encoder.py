@@ -19,6 +19,7 @@ def test_frames_have_the_numbers_of_their_values(keeps_missing):
         "text": texts, "number": rng.normal(size=n), "whole": rng.integers(0, 90, n),
         "one": "x", "none": pd.Series([None] * n, dtype=object),
         "category": pd.Categorical(rng.choice(list("zyx"), n), categories=list("wzyx")),
+        "gaps": pd.Categorical(rng.choice(["z", None, "x"], n), categories=list("wzyx")),
         "nullable": pd.array(rng.choice([3, 1, None], n), dtype="Int64"),
     })  # fmt: skip
     mask = np.array([name != "number" for name in frame])
