@@ -11,7 +11,7 @@ from cart.primitives.threads import in_parts
 from cart.table.columns import rows_at_once
 from cart.table.distinct_values import Levels, Ties
 from cart.table.ranking import Scratch, rank, rank_sparse
-from cart.table.sparse_table import RowLists, SparseTable
+from cart.table.sparse_table import SparseTable
 from cart.table.table import Table
 
 # Values that are ranked at once: fewer are not worth a thread, more exceed the caches.
@@ -178,8 +178,6 @@ def _encode_sparse(X):
         X.eliminate_zeros()
     codes, zero, values, level_start = rank_sparse(X)
     levels, ties = Levels.of(values), Ties.find(values, level_start)
-    return SparseTable(
-        X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), codes, zero,
-        levels, levels, level_start, ties, ties.tie_span, np.arange(X.shape[1]),
-        RowLists.of(codes, X.indices, X.indptr, X.shape),
-    )  # fmt: skip
+    start, rows = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
+    values = levels, levels, level_start, ties, ties.tie_span, np.arange(X.shape[1])
+    return SparseTable.create(X.shape, start, rows, codes, zero, values)

@@ -36,7 +36,7 @@ class NodeSamples(NamedTuple):
 
     records: np.ndarray  # (n_records, 1 + n_outputs) float64: weight and targets
     numbers: np.ndarray  # (n,) uint32: the number of each sample's record
-    codes: np.ndarray  # (n,) uint32: of the current feature, for all samples or for those listed
+    codes: np.ndarray  # (n + 1,) uint32: of the current feature, for all samples or those listed
     keys: np.ndarray  # (n,) uint64: samples in the order of the last feature searched
     spare_keys: np.ndarray  # (n,) uint64
     counts: np.ndarray  # (N_COUNTS,) int32
@@ -45,7 +45,7 @@ class NodeSamples(NamedTuple):
     @classmethod
     def create(cls, n, n_outputs):
         return cls(
-            np.empty((n, 1 + n_outputs)), np.empty(n, np.uint32), np.empty(n, np.uint32),
+            np.empty((n, 1 + n_outputs)), np.empty(n, np.uint32), np.empty(n + 1, np.uint32),
             np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(N_COUNTS, np.int32),
             np.empty(n, np.uint64),
         )  # fmt: skip
@@ -54,7 +54,7 @@ class NodeSamples(NamedTuple):
 class Listed(NamedTuple):
     """The samples of a node that are not 0 in the current column of a sparse table."""
 
-    at: np.ndarray  # (n,) uint32: their positions in the node; `NodeSamples.codes` has their codes
+    at: np.ndarray  # (n + 1,) uint32: positions in the node; `NodeSamples.codes` has their codes
     unlisted: np.ndarray  # (2,) int64: first and end of the keys of the others
     positions: np.ndarray  # (n_rows,) int64: of each row in the tree's samples; -1: not in-bag
     spare_codes: np.ndarray  # (n,) uint32
@@ -62,7 +62,7 @@ class Listed(NamedTuple):
     @classmethod
     def create(cls, n, n_rows):
         return cls(
-            np.empty(n, np.uint32), np.zeros(2, np.int64), np.empty(n_rows, np.int64),
+            np.empty(n + 1, np.uint32), np.zeros(2, np.int64), np.empty(n_rows, np.int64),
             np.empty(n, np.uint32),
         )  # fmt: skip
 
@@ -157,9 +157,10 @@ def order_node(node, codes, gap, keep_order):
 def order_listed(node, listed, codes, zero):
     """Order the keys of the listed samples: those below zero at the front, above it at the end."""
     n, n_listed, lowest = codes.n, codes.n_listed, codes.lowest
-    n_lower = 0
+    n_lower, in_order = 0, True
     for j in range(n_listed):
         n_lower += node.codes[j] < zero
+        in_order &= j == 0 or node.codes[j - 1] <= node.codes[j]
     first = n - (n_listed - n_lower)
     lower = 0
     higher = first
@@ -172,9 +173,10 @@ def order_listed(node, listed, codes, zero):
         else:
             node.keys[higher] = key
             higher += 1
-    n_bits = n_bits_of(np.uint64(codes.highest - lowest))
-    sort_keys(node.keys, n_lower, n_bits, node.counts, node.spare_keys)
-    sort_keys(node.keys[first:], n - first, n_bits, node.counts, node.spare_keys)
+    if not in_order:
+        n_bits = n_bits_of(np.uint64(codes.highest - lowest))
+        sort_keys(node.keys, n_lower, n_bits, node.counts, node.spare_keys)
+        sort_keys(node.keys[first:], n - first, n_bits, node.counts, node.spare_keys)
     node.keys[n_lower] = np.uint64(zero - lowest) << np.uint64(32)
     node.keys[first - 1] = node.keys[n_lower]
     listed.unlisted[0] = n_lower

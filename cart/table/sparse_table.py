@@ -2,12 +2,13 @@
 
     column 0 of X   [ 0  3  0  0  -1  0 ]        zero[0] = 1, the rank of 0
 
-    rows            [ 1  4 | column 1 ... ]      column c owns entries entry_start[c]:
-    codes           [ 2  0 | ...          ]                            entry_start[c + 1]
-
+    rows            [ 4  1 | column 1 ... ]      column c owns entries entry_start[c]:
+    codes           [ 0  2 | ...          ]                            entry_start[c + 1],
+                                                 in the order of their codes
 To gather a column in a node, all entries of the column are read, and those kept whose row is in the
-node; each thread therefore keeps the `positions` of the rows in the tree's samples up to date. In a
-small node the entries of its rows are listed by column once, as chains in the order of the samples:
+node, so that nothing is sorted; each thread keeps the `positions` of the rows in the tree's samples
+up to date. In a small node the entries of its rows are listed by column once, as chains in the
+order of the samples:
 
     entry           0  1  2  3  4           of the last sample, of the one before, ...
     column          7  2  2  0  7
@@ -20,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csc_matrix
 
-from cart.jit.decorators import inline_kernel, kernel, like
+from cart.jit.decorators import entry_kernel, inline_kernel, kernel, like
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties
 from cart.table.node_samples import (
@@ -96,6 +97,23 @@ def list_node(lists, by_row, samples, start, n, shift):
     return True
 
 
+@entry_kernel
+def _order_by_code(rows, codes, entry_start, level_start, first, ordered_rows, ordered_codes):
+    """Write the entries of every column in the order of their codes, then of their rows."""
+    for column in range(entry_start.shape[0] - 1):
+        begin, end = entry_start[column], entry_start[column + 1]
+        n_codes = level_start[column + 1] - level_start[column]
+        first[: n_codes + 1] = 0
+        for entry in range(begin, end):
+            first[codes[entry] + 1] += 1
+        for code in range(n_codes):
+            first[code + 1] += first[code]
+        for entry in range(begin, end):
+            place = begin + first[codes[entry]]
+            first[codes[entry]] += 1
+            ordered_rows[place], ordered_codes[place] = rows[entry], codes[entry]
+
+
 @inline_kernel
 def first_entry(lists, column):
     """The first entry of a column in the listed node, or -1."""
@@ -107,8 +125,8 @@ class SparseTable(NamedTuple):
     """Sparse training data as kernels see them; read-only. See `Table`."""
 
     entry_start: np.ndarray  # (n_columns + 1,) int64: column c owns entries start[c]:start[c + 1]
-    rows: np.ndarray  # (n_entries,) int32: rows of the non-zero values, ascending per column
-    codes: np.ndarray  # (n_entries,) uint32: rank among the column's distinct values
+    rows: np.ndarray  # (n_entries,) int32: rows of the non-zero values, by code, then ascending
+    codes: np.ndarray  # (n_entries,) uint32: rank among the column's distinct values, ascending
     zero: np.ndarray  # (n_columns,) uint32: rank of 0, if the column has zeros
     levels: Levels  # as in Table
     tops: Levels
@@ -123,6 +141,16 @@ class SparseTable(NamedTuple):
     is_complete = Table.is_complete
 
     @classmethod
+    def create(cls, shape, entry_start, rows, codes, zero, values):
+        """The table of these entries, in which the rows of each column ascend. `values` are the
+        fields from `levels` to `columns`."""
+        by_row = RowLists.of(codes, rows, entry_start, shape)
+        table = cls(entry_start, np.empty_like(rows), np.empty_like(codes), zero, *values, by_row)
+        first = np.empty(table.n_levels().max(initial=0) + 1, np.int64)
+        _order_by_code(rows, codes, entry_start, table.level_start, first, table.rows, table.codes)
+        return table
+
+    @classmethod
     def of(cls, table, unlisted):
         """Make a sparse table of a Table without missing values: in each column, one code takes the
         place of 0 and has no entries. `unlisted`, (n_columns,), has these codes."""
@@ -130,8 +158,8 @@ class SparseTable(NamedTuple):
         rows = np.nonzero(is_listed)[1].astype(np.int32)
         codes = table.codes[is_listed].astype(np.uint32)
         start = np.append(0, np.cumsum(np.count_nonzero(is_listed, axis=1)))
-        by_row = RowLists.of(codes, rows, start, table.codes.shape[::-1])
-        return cls(start, rows, codes, unlisted.astype(np.uint32), *table[1:], by_row)
+        shape = table.codes.shape[::-1]
+        return cls.create(shape, start, rows, codes, unlisted.astype(np.uint32), table[1:])
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         lists = NodeLists.create(len(self.zero), len(self.rows))
@@ -159,9 +187,8 @@ class SparseTable(NamedTuple):
         else:
             for entry in range(self.entry_start[column], self.entry_start[column + 1]):
                 i = listed.positions[self.rows[entry]] - start
-                if 0 <= i < n:
-                    listed.at[n_listed], node.codes[n_listed] = i, self.codes[entry]
-                    n_listed += 1
+                listed.at[n_listed], node.codes[n_listed] = i, self.codes[entry]
+                n_listed += np.uint64(i) < np.uint64(n)  # no branch: it would be mispredicted
         lowest, highest, _ = known_range(node.codes, n_listed)
         if n_listed < n:
             lowest = min(lowest, zero)

@@ -28,7 +28,7 @@ from cart.fast_paths.classification.packed_rows import (
     weight_of,
 )
 from cart.fast_paths.classification.path import ClassCountsPath
-from cart.jit.decorators import entry_kernel, inline_kernel, like
+from cart.jit.decorators import inline_kernel, like
 from cart.primitives.radix_sort import sort_short_keys
 from cart.table.frequent_codes import frequent_codes, is_mostly_equal
 from cart.table.sparse_table import SparseTable, first_entry, list_node
@@ -45,22 +45,17 @@ _OTHERS_MAX = 1 / 8, 1 / 18
 class SparseCuts(NamedTuple):
     """Searches all cuts of a feature that is 0 for the most part.
 
-    A node of many rows visits all entries of a column, in the order of their codes. A node of few
-    rows visits the entries of its rows only (see `cart.table.sparse_table`).
+    A node of many rows visits all entries of a column, a node of few rows those of its rows only
+    (see `cart.table.sparse_table`).
     """
 
-    rows: np.ndarray  # (n_entries,) int32: as in the table, but in the order of the codes
-    codes: np.ndarray  # (n_entries,) uint32
     places: np.ndarray  # (n_rows,) int64: place of a row's word, above its weight and class; or -1
     moving: np.ndarray  # (n_rows,) int64: places of the words that move
     is_moving: np.ndarray  # (n_rows,) uint8: by place; 0 between divisions
 
     @classmethod
-    def create(cls, table, n_rows):
-        rows, codes = np.empty_like(table.rows), np.empty_like(table.codes)
-        first = np.empty(table.n_levels().max(initial=0) + 1, np.int64)
-        _order_by_code(table.entry_start, table.rows, table.codes, rows, codes, first)
-        return cls(rows, codes, *np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8))
+    def create(cls, n_rows):
+        return cls(*np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8))
 
     def begin_tree(self, way, n):
         words = way.tiers[0].words
@@ -130,22 +125,6 @@ class SparseCuts(NamedTuple):
         return n - n_moving if zero_left else n_moving
 
 
-@entry_kernel
-def _order_by_code(entry_start, rows, codes, ordered_rows, ordered_codes, first):
-    """Write the entries of every column in the order of their codes, then of their rows."""
-    for column in range(entry_start.shape[0] - 1):
-        begin, end = entry_start[column], entry_start[column + 1]
-        first[:] = 0
-        for entry in range(begin, end):
-            first[codes[entry] + 1] += 1
-        for code in range(first.shape[0] - 1):
-            first[code + 1] += first[code]
-        for entry in range(begin, end):
-            place = begin + first[codes[entry]]
-            first[codes[entry]] += 1
-            ordered_rows[place], ordered_codes[place] = rows[entry], codes[entry]
-
-
 @inline_kernel
 def _gather_entries(cuts, way, node, column):
     """Write the keys of a column's entries in the node; return how many there are, and whether they
@@ -162,8 +141,8 @@ def _gather_entries(cuts, way, node, column):
             entry = lists.following[entry]
         return n_listed, False
     for entry in range(table.entry_start[column], table.entry_start[column + 1]):
-        place = cuts.places[cuts.rows[entry]]
-        keys[n_listed] = cuts.codes[entry] << layout.low_bits | np.uint32(place)
+        place = cuts.places[table.rows[entry]]
+        keys[n_listed] = table.codes[entry] << layout.low_bits | np.uint32(place)
         n_listed += np.uint64((place >> 32) - start) < np.uint64(n)
     return n_listed, True
 
@@ -223,7 +202,7 @@ def cuts_around_zeros(place_of_zeros, n, n_listed, least):
 @inline_kernel
 def _find_moving(cuts, way, node, column, left_code, zero_left):
     """Write the places of the words that go to the other side than the zeros; return how many."""
-    lists, moving, n_moving = way.table.lists, cuts.moving, 0
+    table, lists, moving, n_moving = way.table, way.table.lists, cuts.moving, 0
     if lists.node[3] == 1:  # the search has listed the node
         entry = first_entry(lists, column)
         while entry >= 0:
@@ -231,10 +210,10 @@ def _find_moving(cuts, way, node, column, left_code, zero_left):
             n_moving += (np.int64(lists.codes[entry]) <= left_code) != zero_left
             entry = lists.following[entry]
         return n_moving
-    for entry in range(way.table.entry_start[column], way.table.entry_start[column + 1]):
-        place = cuts.places[cuts.rows[entry]] >> 32
+    for entry in range(table.entry_start[column], table.entry_start[column + 1]):
+        place = cuts.places[table.rows[entry]] >> 32
         moving[n_moving] = place
-        goes_left = np.int64(cuts.codes[entry]) <= left_code
+        goes_left = np.int64(table.codes[entry]) <= left_code
         n_moving += (node.start <= place) & (place < node.end) & (goes_left != zero_left)
     return n_moving
 
@@ -259,7 +238,7 @@ class SparseClassCountsPath(ClassCountsPath):
     takes_missing = False
 
     def _create_cuts(self):
-        return SparseCuts.create(self._table, len(self._y))
+        return SparseCuts.create(len(self._y))
 
     def _create_tiers(self):
         return (ClassRows.create(len(self._y), np.empty((0, 0), np.uint32)),)
