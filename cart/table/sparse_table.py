@@ -97,12 +97,32 @@ def list_node(lists, by_row, samples, start, n, shift):
     return True
 
 
+def order_by_code(rows, codes, entry_start, level_start):
+    """Return the rows and codes of entries, those of every column in the order of their codes, then
+    of their rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_entries,), int32
+        Ascending in every column.
+    codes : ndarray of shape (n_entries,), uint32
+    entry_start : ndarray of shape (n_columns + 1,), int64
+        Column c has the entries entry_start[c]:entry_start[c + 1].
+    level_start : ndarray of shape (n_columns + 1,), int64
+        It has level_start[c + 1] - level_start[c] codes.
+    """
+    ordered = np.empty_like(rows), np.empty_like(codes)
+    first = np.empty(np.diff(level_start).max(initial=0) + 1, np.int64)
+    _order_by_code(rows, codes, entry_start, level_start, first, *ordered)
+    return ordered
+
+
 @entry_kernel
 def _order_by_code(rows, codes, entry_start, level_start, first, ordered_rows, ordered_codes):
-    """Write the entries of every column in the order of their codes, then of their rows."""
+    """See `order_by_code`; `first` has room for the codes of a column, and one more."""
     for column in range(entry_start.shape[0] - 1):
         begin, end = entry_start[column], entry_start[column + 1]
-        n_codes = level_start[column + 1] - level_start[column]
+        n_codes = level_start[column + 1] - level_start[column] if begin < end else 0
         first[: n_codes + 1] = 0
         for entry in range(begin, end):
             first[codes[entry] + 1] += 1
@@ -145,10 +165,8 @@ class SparseTable(NamedTuple):
         """The table of these entries, in which the rows of each column ascend. `values` are the
         fields from `levels` to `columns`."""
         by_row = RowLists.of(codes, rows, entry_start, shape)
-        table = cls(entry_start, np.empty_like(rows), np.empty_like(codes), zero, *values, by_row)
-        first = np.empty(table.n_levels().max(initial=0) + 1, np.int64)
-        _order_by_code(rows, codes, entry_start, table.level_start, first, table.rows, table.codes)
-        return table
+        ordered = order_by_code(rows, codes, entry_start, values[2])
+        return cls(entry_start, *ordered, zero, *values, by_row)
 
     @classmethod
     def of(cls, table, unlisted):

@@ -45,6 +45,7 @@ from cart.fast_paths.regression.sorted_rows import (
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel, like
 from cart.primitives.sort_keys import CODE_SHIFT
 from cart.splitting.criteria import SquaredError
+from cart.table.frequent_codes import is_mostly_equal
 from cart.table.ranking import MISSING
 from cart.table.table import Table, same_value
 
@@ -58,6 +59,9 @@ _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
 # Where rows are few and columns many, sorting on demand pays for more of the tables.
 _FEW_ROWS, _MANY_COLUMNS = 2048, 64
+# So must they in such a wide table of more rows if at most a share of its cells hold another value
+# than the most frequent one of their column: then nodes pick their rows from lists.
+_SHARE_WITH_LISTS, _OTHERS_WITH_LISTS = 2 / 5, (1 / 8, 1 / 8)
 
 
 def presorting_pays(table, plan, share):
@@ -77,6 +81,8 @@ def presorting_pays(table, plan, share):
     if is_plain and n_rows <= _FEW_ROWS and n_columns >= _MANY_COLUMNS:
         is_served = is_usual and SmallNodeOnDemand.serves(table, looked_at)
         share, most = (2 / 5, 2**22) if is_served else (share, 2**20)
+    elif is_plain and n_columns >= _MANY_COLUMNS and looked_at < _SHARE_WITH_LISTS * n_features:
+        most = 0 if is_mostly_equal(table, looked_at, _OTHERS_WITH_LISTS) else most
     return looked_at >= share * n_features and table.codes.size <= most
 
 

@@ -7,8 +7,9 @@ are in the order of the table. Both classes keep a node's entries side by side i
 `PresortedRows` (`cart.fast_paths.regression.presorted_rows`), for trees whose nodes look at many
 features, sorts the rows once along every feature. A node's entries are then partitioned, in their
 order, into those of its children. `RowsSortedOnDemand` partitions only the rows, in the order of
-the table, and sorts a node's rows along each feature that it looks at. Many indicators need no
-order: `cart.fast_paths.indicators.rows_with_bits` has bits of rows beside either class.
+the table, and sorts a node's rows along each feature that it looks at; where most rows have one
+value, it picks the others from a list (`cart.fast_paths.regression.column_lists`). Many indicators
+need no order: `cart.fast_paths.indicators.rows_with_bits` has bits of rows beside either class.
 """
 
 from typing import NamedTuple
@@ -16,6 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, also_left, range_of
+from cart.fast_paths.regression.column_lists import (
+    ColumnLists,
+    begin_lists,
+    is_list_short,
+    note_places,
+    pick_rows,
+)
 from cart.fast_paths.regression.node_sums import divide_stably, partition_rows
 from cart.fast_paths.regression.small_nodes.node import (
     enter_small_node,
@@ -241,6 +249,7 @@ class RowsSortedOnDemand(NamedTuple):
     spare_keys: np.ndarray  # (n_rows + ROOM,) uint32
     digits: np.ndarray  # (N_DIGITS,) int32
     unlisted: np.ndarray  # (n_columns,) uint32: the code whose rows need not be listed, or MISSING
+    lists: ColumnLists  # of the rows with other codes
 
     @classmethod
     def create(cls, table, lists_all=True):
@@ -254,20 +263,30 @@ class RowsSortedOnDemand(NamedTuple):
             *(np.empty(n, np.uint32) for _ in range(3)),
             np.empty(N_PLACES * (n + PADDING), np.uint64), n + PADDING, np.empty(n, np.uint64),
             np.empty(N_COUNTS, np.int64), *(np.empty(n + ROOM, np.uint32) for _ in range(2)),
-            np.empty(N_DIGITS, np.int32), unlisted,
+            np.empty(N_DIGITS, np.int32), unlisted, ColumnLists.create(table, unlisted),
         )  # fmt: skip
 
     def begin_tree(self, table, in_bag, n, is_in_bag):
         for i in range(n):
             self.rows[i] = in_bag[i]
+        begin_lists(self.lists, self.rows, n)
 
     def expect_feature(self, table, column, node):
-        expect(table.codes[column], self.rows[node.start : node.end], np.uint32(0))
+        if not is_list_short(self.lists, column, node.n):
+            expect(table.codes[column], self.rows[node.start : node.end], np.uint32(0))
 
     def load_feature(self, table, column, place, node):
         n, rows, codes = node.n, self.rows[node.start : node.end], self.codes
         unlisted, first = self.unlisted[column], place * self.stride
         entries = self.entries[first : first + n]
+        if is_list_short(self.lists, column, n):
+            n_listed = pick_rows(self.lists, column, node, entries)
+            if n_listed == 0:
+                return first, unlisted, unlisted
+            if 2 * n_listed < n:
+                note_listed(entries, n_listed, n)
+                low, high = code_at(entries, 0), code_at(entries, n_listed - 1)
+                return first, min(low, unlisted), max(high, unlisted)
         take(table.codes[column], rows, codes)
         lowest, highest = range_of(codes, n)
         if lowest == highest:
@@ -312,6 +331,7 @@ class RowsSortedOnDemand(NamedTuple):
             partition_rows(self.rows, self.spare_rows, codes, cut, node.start, node.n)
         else:  # an indicator
             divide_stably(self.rows, node.start, node.end, is_left, self.spare_rows)
+        note_places(self.lists, self.rows, node.start, node.end)
 
     def divide_feature(self, column, start, n, depth, n_left, is_left):
         pass

@@ -1,0 +1,93 @@
+"""Rows that do not have the most frequent value of a column, listed once: nodes pick theirs.
+
+    column     [ 0 0 7 0 3 0 0 7 ]       in the table
+    list       [ 4:3 | 2:7 | 7:7 ]       row:code, by code, then by row
+    node       rows 1 2 3 6 7            picks 2:7 and 7:7, in order
+
+So a node of many rows reads the list of a column in place of all its codes, and sorts nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.primitives.sort_keys import CODE_SHIFT
+from cart.table.ranking import MISSING
+from cart.table.sparse_table import order_by_code
+
+_OUTSIDE = np.uint32(0xFFFFFFFF)
+
+
+class ColumnLists(NamedTuple):
+    """The lists of a table's columns, and where the rows of a tree are."""
+
+    start: np.ndarray  # (n_columns + 1,) int64: column c has the entries start[c]:start[c + 1]
+    rows: np.ndarray  # (n_entries,) int32
+    codes: np.ndarray  # (n_entries,) uint32
+    places: np.ndarray  # (n_rows,) uint32: of each row among those of the tree; (0,) without lists
+
+    @classmethod
+    def create(cls, table, unlisted):
+        """`unlisted`, (n_columns,), has the code that each list leaves out, MISSING for no list."""
+        counts = np.zeros(len(unlisted) + 1, np.int64)
+        _count_others(table.codes, unlisted, counts[1:])
+        start = np.cumsum(counts)
+        rows, codes = np.empty(start[-1] + 1, np.int32), np.empty(start[-1] + 1, np.uint32)
+        _list_others(table.codes, unlisted, start, rows, codes)
+        ordered = order_by_code(rows[:-1], codes[:-1], start, table.level_start)
+        return cls(start, *ordered, np.empty(table.codes.shape[1] if start[-1] else 0, np.uint32))
+
+
+@entry_kernel
+def _count_others(codes, unlisted, counts):
+    """Count the rows of each column with another code than the one that is not listed."""
+    for column in range(codes.shape[0]):
+        if unlisted[column] != MISSING:
+            for i in range(codes.shape[1]):
+                counts[column] += codes[column, i] != unlisted[column]
+
+
+@entry_kernel
+def _list_others(codes, unlisted, start, ordered_rows, ordered_codes):
+    """Write the rows that `_count_others` counts, and their codes; an item more is written."""
+    for column in range(codes.shape[0]):
+        at = start[column]
+        for i in range(codes.shape[1] if at < start[column + 1] else 0):
+            ordered_rows[at], ordered_codes[at] = i, codes[column, i]  # no branch
+            at += codes[column, i] != unlisted[column]
+
+
+@inline_kernel
+def begin_lists(lists, rows, n):
+    """Begin a tree of rows[:n]."""
+    if lists.places.shape[0] > 0:
+        lists.places[:] = _OUTSIDE
+        note_places(lists, rows, 0, n)
+
+
+@inline_kernel
+def note_places(lists, rows, start, end):
+    """Note where the rows[start:end] are."""
+    if lists.places.shape[0] > 0:
+        for i in range(start, end):
+            lists.places[rows[i]] = i
+
+
+@inline_kernel
+def is_list_short(lists, column, n):
+    """Whether a node of n rows is better off with the list of a column than with its codes."""
+    n_entries = lists.start[column + 1] - lists.start[column]
+    return 0 < n_entries < n
+
+
+@inline_kernel
+def pick_rows(lists, column, node, entries):
+    """Write the entries of those of a node's rows that are listed along a column, in order; return
+    how many there are."""
+    n_listed, n = np.int64(0), np.uint32(node.n)
+    for k in range(lists.start[column], lists.start[column + 1]):  # no branch: it is unpredictable
+        row = np.uint32(lists.rows[k])
+        entries[n_listed] = np.uint64(lists.codes[k]) << CODE_SHIFT | np.uint64(row)
+        n_listed += np.uint32(lists.places[row] - np.uint32(node.start)) < n
+    return n_listed
