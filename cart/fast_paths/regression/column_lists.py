@@ -31,12 +31,14 @@ class ColumnLists(NamedTuple):
     def create(cls, table, unlisted):
         """`unlisted`, (n_columns,), has the code that each list leaves out, MISSING for no list."""
         counts = np.zeros(len(unlisted) + 1, np.int64)
+        if (unlisted == MISSING).all():  # no kernel need be compiled
+            return cls(counts, np.empty(0, np.int32), *np.empty((2, 0), np.uint32))
         _count_others(table.codes, unlisted, counts[1:])
         start = np.cumsum(counts)
         rows, codes = np.empty(start[-1] + 1, np.int32), np.empty(start[-1] + 1, np.uint32)
         _list_others(table.codes, unlisted, start, rows, codes)
         ordered = order_by_code(rows[:-1], codes[:-1], start, table.level_start)
-        return cls(start, *ordered, np.empty(table.codes.shape[1] if start[-1] else 0, np.uint32))
+        return cls(start, *ordered, np.empty(table.codes.shape[1], np.uint32))
 
 
 @entry_kernel
