@@ -8,7 +8,7 @@ are in the order of the table. Both classes keep a node's entries side by side i
 features, sorts the rows once along every feature. A node's entries are then partitioned, in their
 order, into those of its children. `RowsSortedOnDemand` partitions only the rows, in the order of
 the table, and sorts a node's rows along each feature that it looks at; where most rows have one
-value, it picks the others from a list (`cart.fast_paths.regression.column_lists`). Many indicators
+value, it picks the others from a list (`cart.fast_paths.column_lists`). Many indicators
 need no order: `cart.fast_paths.indicators.rows_with_bits` has bits of rows beside either class.
 """
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cart.fast_paths.base import MISSING_LEFT, also_left, range_of
-from cart.fast_paths.regression.column_lists import (
+from cart.fast_paths.column_lists import (
     ColumnLists,
     begin_lists,
     is_list_short,

@@ -87,9 +87,9 @@ def is_list_short(lists, column, n):
 def pick_rows(lists, column, node, entries):
     """Write the entries of those of a node's rows that are listed along a column, in order; return
     how many there are."""
-    n_listed, n = np.int64(0), np.uint32(node.n)
+    n_listed, n = np.int64(0), np.uint64(node.n)
     for k in range(lists.start[column], lists.start[column + 1]):  # no branch: it is unpredictable
         row = np.uint32(lists.rows[k])
         entries[n_listed] = np.uint64(lists.codes[k]) << CODE_SHIFT | np.uint64(row)
-        n_listed += np.uint32(lists.places[row] - np.uint32(node.start)) < n
+        n_listed += np.uint64(np.int64(lists.places[row]) - node.start) < n
     return n_listed
