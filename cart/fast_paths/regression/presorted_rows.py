@@ -57,11 +57,11 @@ _SAVED_MIN = 2  # columns: what lists have to save, in all, to be worth the rows
 # The most values of a table to be presorted by squared error, which takes 0.7 GB in each thread,
 # and by other criteria (0.17 GB).
 _PRESORT_MAX, _PRESORT_MAX_OTHERS = 2**25, 2**23
-# Where rows are few and columns many, sorting on demand pays for more of the tables.
-_FEW_ROWS, _MANY_COLUMNS = 2048, 64
-# So must they in such a wide table of more rows if at most a share of its cells hold another value
-# than the most frequent one of their column: then nodes pick their rows from lists.
-_SHARE_WITH_LISTS, _OTHERS_WITH_LISTS = 2 / 5, (1 / 8, 1 / 8)
+# Where columns are many, presorting may pay from a higher share of the features on: if rows are
+# few, or if at most _OTHERS_MAX of the cells seem to hold another value than the most frequent one
+# of their column, since nodes then pick their rows from lists (`cart.fast_paths.column_lists`).
+_FEW_ROWS, _MANY_COLUMNS, _WIDE_SHARE = 2048, 64, 2 / 5
+_OTHERS_MAX = 1 / 8
 
 
 def presorting_pays(table, plan, share):
@@ -80,9 +80,10 @@ def presorting_pays(table, plan, share):
     most = _PRESORT_MAX if is_usual else _PRESORT_MAX_OTHERS
     if is_plain and n_rows <= _FEW_ROWS and n_columns >= _MANY_COLUMNS:
         is_served = is_usual and SmallNodeOnDemand.serves(table, looked_at)
-        share, most = (2 / 5, 2**22) if is_served else (share, 2**20)
-    elif is_plain and n_columns >= _MANY_COLUMNS and looked_at < _SHARE_WITH_LISTS * n_features:
-        most = 0 if is_mostly_equal(table, looked_at, _OTHERS_WITH_LISTS) else most
+        share, most = (_WIDE_SHARE, 2**22) if is_served else (share, 2**20)
+    elif is_plain and n_columns >= _MANY_COLUMNS and looked_at < _WIDE_SHARE * n_features:
+        is_listed = is_mostly_equal(table, looked_at, (_OTHERS_MAX, _OTHERS_MAX))
+        share = _WIDE_SHARE if is_listed else share
     return looked_at >= share * n_features and table.codes.size <= most
 
 
