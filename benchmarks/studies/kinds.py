@@ -109,6 +109,8 @@ KINDS = (
     _kind("monotonic: regression, a third", 6, NUMBERS, {**THIRD, **_SIGNS}),
     _kind("min_weight_fraction_leaf", 11, BINARY, {**GINI, "min_weight_fraction_leaf": 1e-3}),
     _kind("sparse 20,000 x 300, 2 %", 5, "classification:20000x300", GINI, zeros=0.98),
+    _kind("sparse 20,000 x 300, 2 %: extra trees", None, "classification:20000x300", GINI, EXTRA,
+          what=BESIDE, zeros=0.98),
     _kind("sparse 20,000 x 300, 2 %: regression, a third", None, "regression:20000x300", THIRD,
           what=BESIDE, zeros=0.98),
     _kind("sparse 1,000 x 20,000, 1 %: regression, a third", None, "regression:1000x20000", THIRD,

@@ -11,7 +11,11 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.random_cut import RandomClassCountsPath
 from cart.fast_paths.classification.random_subsets import RandomCategoryCountsPath
 from cart.fast_paths.classification.sorted_cuts import SortedCountsPath
-from cart.fast_paths.classification.sparse_cut import MostlyEqualCountsPath, SparseClassCountsPath
+from cart.fast_paths.classification.sparse_cut import (
+    MostlyEqualCountsPath,
+    SparseClassCountsPath,
+    SparseRandomCountsPath,
+)
 from cart.fast_paths.indicators.class_counts import IndicatorCountsPath
 from cart.fast_paths.indicators.means import IndicatorMeanPath
 from cart.fast_paths.regression.category_rows import CategoryMeanPath
@@ -29,9 +33,9 @@ from cart.tree.tree import Tree
 
 FAST_PATHS = (
     IndicatorCountsPath, MostlyEqualCountsPath, ClassCountsPath, RandomClassCountsPath,
-    SparseClassCountsPath, IndicatorMeanPath, HistogramPath, SortedPath, RandomMeanPath,
-    CategoryCountsPath, CategoryHistogramPath, CategoryMeanPath, RandomCategoryCountsPath,
-    RandomCategoryMeanPath,
+    SparseClassCountsPath, SparseRandomCountsPath, IndicatorMeanPath, HistogramPath, SortedPath,
+    RandomMeanPath, CategoryCountsPath, CategoryHistogramPath, CategoryMeanPath,
+    RandomCategoryCountsPath, RandomCategoryMeanPath,
 )  # fmt: skip
 
 

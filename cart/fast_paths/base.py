@@ -279,7 +279,7 @@ class FastPath(ABC):
         table = self._table
         if self.table_kind is not CategoricalTable:
             return None
-        if self.splitter is BestSplitter:  # a random cut has its threshold
+        if self.splitter is BestSplitter:
             write_thresholds(nodes.feature, nodes.threshold, table)
         is_subset = table.n_categories[table.columns[np.maximum(nodes.feature, 0)]] > 0
         nodes.threshold[is_subset & (nodes.feature >= 0)] = np.nan
@@ -292,8 +292,9 @@ class FastPath(ABC):
 
     @property
     def _has_cuts(self):
-        """Whether kernels write cuts, which become thresholds once the table is complete."""
-        return isinstance(self._table, (Table, SparseTable))
+        """Whether kernels write cuts, which become thresholds once the table is complete; a random
+        cut has its threshold."""
+        return self.splitter is BestSplitter and isinstance(self._table, (Table, SparseTable))
 
     @property
     def _is_best_first(self):

@@ -189,7 +189,7 @@ def draw_among(table, draw, feature, codes):
     Returns the Cut without its score, NO_CUT if the feature is constant, and how many categories
     the node has.
     """
-    column, cut = table.columns[feature], NO_CUT
+    column = table.columns[feature]
     n, n_missing = codes.shape[0], np.int64(0)
     lowest, highest = range_of(codes, n)
     if highest == MISSING:  # the highest code of all
@@ -197,15 +197,27 @@ def draw_among(table, draw, feature, codes):
     n_present = draw_places(table, column, codes, draw, feature)
     if n_present > 0:
         lowest, highest = np.uint32(0), np.uint32(n_present > 1)
-    varies = n_missing > 0 or not same_value(table, column, lowest, highest)
+    span, has_missing = (lowest, highest), n_missing > 0
+    return draw_between(table, draw, feature, span, has_missing, n_present > 0), n_present
+
+
+@inline_kernel
+def draw_between(table, draw, feature, span, has_missing, is_subset):
+    """Draw a cut between the lowest and the highest code of a node, or of two categories' places.
+
+    Returns the Cut without its score, NO_CUT if the feature is constant.
+    """
+    column, cut = table.columns[feature], NO_CUT
+    lowest, highest = span
+    varies = has_missing or not same_value(table, column, lowest, highest)
     if lowest != MISSING and varies:
         low, high = value_of(table, column, lowest), value_of(table, column, highest)
-        threshold = low if n_present > 0 else random_between(draw, feature, low, high)
+        threshold = low if is_subset else random_between(draw, feature, low, high)
         goes = NONE_MISSING
-        if n_missing > 0:
+        if has_missing:
             goes = MISSING_LEFT if random_side(draw, feature, 0) else MISSING_RIGHT
         if not threshold < high:  # rounded up to `high`, or high - low is infinite
             threshold = low
         left_code = np.int64(code_up_to(table, column, lowest, highest, threshold))
         cut = Cut(feature, left_code, 0, -np.inf, goes, threshold)
-    return cut, n_present
+    return cut

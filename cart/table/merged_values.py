@@ -47,7 +47,7 @@ def exceeds_doubles(X):
     if _is_sparse(X):
         if {*kinds_of(X)}.isdisjoint("iu"):
             return False
-        X = _csc_of(X).data
+        X = _with_data(X).data
     if not hasattr(X, "iloc"):
         X = np.asarray(X)
         return X.dtype.kind in "iu" and not _survive(X, most=_DOUBLE_MAX)
@@ -77,7 +77,7 @@ def count_merged_values(X, table, precision, n_jobs=None):
     """
     X = as_plain_table(X)
     if _is_sparse(X):
-        return _count_sparse(_csc_of(X), precision)
+        return _count_sparse(_with_data(X), precision)
     n_features, n_samples = table.codes.shape
     n_merged, n_left = np.zeros((2, n_features), np.int64)
     is_ranked = not isinstance(table, FloatTable)
@@ -112,15 +112,17 @@ def _is_sparse(X):
     return issparse(X) or hasattr(X, "sparse")  # a DataFrame has it if all its columns are sparse
 
 
-def _csc_of(X):
-    return csc_matrix(X if issparse(X) else X.sparse.to_coo())
+def _with_data(X):
+    """X as a sparse matrix whose `data` are the values it stores."""
+    X = X if issparse(X) else X.sparse.to_coo()
+    return X if X.format in ("csr", "csc", "coo") else X.tocsc()
 
 
 def _count_sparse(X, precision):
     """As `count_merged_values`, for a sparse table; 0 counts as a value."""
     if _survive(X.data):
         return np.zeros((2, X.shape[1]), np.int64)
-    X = X.copy()
+    X = csc_matrix(X, copy=True)
     X.sum_duplicates()
     has_zero = np.diff(X.indptr) < X.shape[0]
     values = np.insert(X.data, X.indptr[1:][has_zero], 0)

@@ -7,10 +7,10 @@
                                                  in the order of their codes
 To gather a column in a node, all entries of the column are read, and those kept whose row is in the
 node, so that nothing is sorted; each thread keeps the `positions` of the rows in the tree's samples
-up to date. In a small node the entries of its rows are listed by column once, as chains in the
-order of the samples:
+up to date. The entries of the rows of a smaller node are listed by column once, as chains, for the
+node and for all nodes below it:
 
-    entry           0  1  2  3  4           of the last sample, of the one before, ...
+    entry           0  1  2  3  4           of the node's first row, of the next one, ...
     column          7  2  2  0  7
     following      -1 -1  1 -1  0           head[7] = 4, head[2] = 2, head[0] = 3
 """
@@ -34,6 +34,12 @@ from cart.table.node_samples import (
 )
 from cart.table.table import Table
 
+_SHARE_LISTED = 1 / 16  # of the entries, at most
+_ENTRY = np.int64(0xFFFFFFFF)  # of a head
+# Places in the state of lists: the first sample of the listed node and the one after its last, the
+# number of the list, and the first sample and the size of a node that has too many entries.
+_START, _END, _NUMBER, _LARGE_START, _LARGE_SIZE = range(5)
+
 
 class RowLists(NamedTuple):
     """The entries of a sparse table, row after row."""
@@ -51,50 +57,72 @@ class RowLists(NamedTuple):
 
 
 class NodeLists(NamedTuple):
-    """The entries of a small node, listed by column."""
+    """The entries of a node's rows, listed by column."""
 
-    head: np.ndarray  # (n_columns,) int64: the first entry of a column, valid for node of[column]
-    of: np.ndarray  # (n_columns,) int64: the number of the node that the head belongs to
-    following: np.ndarray  # (capacity,) int64: the next entry of the same column, or -1
-    at: np.ndarray  # (capacity,) int64: position of the sample in the node
+    head: np.ndarray  # (n_columns,) int64: number of the list << 32 | its first entry of a column
+    following: np.ndarray  # (capacity,) int32: the next entry of the same column, or -1
+    rows: np.ndarray  # (capacity,) int32
     codes: np.ndarray  # (capacity,) uint32
-    node: np.ndarray  # (4,) int64: the node's first sample, size, number, and 1 if it is listed
+    state: np.ndarray  # (5,) int64: see the places below
+    n_usual: int  # a list of at most so many rows serves all nodes below
 
     @classmethod
-    def create(cls, n_columns, n_entries):
-        """Room for the entries of sqrt(n_columns) / 2 columns of mean density: half as many columns
-        as a node of a usual forest looks at."""
-        capacity = int(math.sqrt(n_columns) / 2 * n_entries / n_columns)
-        integers = [np.zeros(n, np.int64) for n in (n_columns, n_columns, capacity, capacity)]
-        return cls(*integers, np.empty(capacity, np.uint32), np.zeros(4, np.int64))
+    def create(cls, n_columns, n_rows, n_entries):
+        """Room for a list that costs less than to read the columns it saves, where nodes look at
+        sqrt(n_columns) of them."""
+        n_looked_at = math.isqrt(n_columns)
+        n_usual = 2 * n_looked_at
+        share = min(max(1 / n_looked_at, n_usual / n_rows), _SHARE_LISTED)
+        capacity = int(n_entries * share)
+        integers, codes = np.empty((2, capacity), np.int32), np.empty(capacity, np.uint32)
+        return cls(np.zeros(n_columns, np.int64), *integers, codes, np.zeros(5, np.int64), n_usual)
+
+
+def _forget_lists(lists):
+    """Forget the nodes of the last tree."""
+    lists.state[_END] = lists.state[_LARGE_SIZE] = 0
+
+
+forget_lists = inline_kernel(_forget_lists)
 
 
 @kernel
 def list_node(lists, by_row, samples, start, n, shift):
-    """List the node's entries, unless done before or too many; return whether they are listed.
+    """List the entries of a node's rows, unless they are too many; return whether they are listed.
 
-    The row of a sample is its low 32 bits, shifted right by `shift`.
+    The list of a node above will do if it has few rows, or less than twice as many. The row of a
+    sample is its low 32 bits, shifted right by `shift`.
     """
-    node, capacity = lists.node, lists.at.shape[0]
-    if node[0] == start and node[1] == n:
-        return node[3] == 1
-    node[0], node[1], node[2], node[3] = start, n, node[2] + 1, 0
-    if n > capacity:
+    state = lists.state
+    n_listed = state[_END] - state[_START]
+    if is_listed(lists, start, n) & ((n_listed <= lists.n_usual) | (n_listed < 2 * n)):
+        return True
+    if (state[_LARGE_START] == start) & (state[_LARGE_SIZE] == n):
         return False
-    entry = 0
-    for i in range(n - 1, -1, -1):
-        row = np.uint32(samples[start + i]) >> shift
-        first, end = by_row.start[row], by_row.start[row + 1]
-        if entry + end - first > capacity:
+    n_entries = 0
+    for i in range(start, start + n):
+        row = np.uint32(samples[i]) >> shift
+        n_entries += by_row.start[row + 1] - by_row.start[row]
+        if n_entries > lists.rows.shape[0]:
+            state[_LARGE_START], state[_LARGE_SIZE] = start, n
             return False
-        for k in range(first, end):
+    state[_START], state[_END], state[_NUMBER] = start, start + n, state[_NUMBER] + 1
+    entry, number = 0, state[_NUMBER] << 32
+    for i in range(start, start + n):
+        row = np.uint32(samples[i]) >> shift
+        for k in range(by_row.start[row], by_row.start[row + 1]):
             column = by_row.columns[k]
-            lists.following[entry] = lists.head[column] if lists.of[column] == node[2] else -1
-            lists.of[column], lists.head[column] = node[2], entry
-            lists.at[entry], lists.codes[entry] = i, by_row.codes[k]
+            lists.following[entry] = first_entry(lists, column)
+            lists.head[column] = number | entry
+            lists.rows[entry], lists.codes[entry] = row, by_row.codes[k]
             entry += 1
-    node[3] = 1
     return True
+
+
+@inline_kernel
+def is_listed(lists, start, n):
+    """Whether the entries of the node of samples[start:start + n] are listed."""
+    return (lists.state[_START] <= start) & (start + n <= lists.state[_END])
 
 
 def order_by_code(rows, codes, entry_start, level_start):
@@ -136,8 +164,9 @@ def _order_by_code(rows, codes, entry_start, level_start, first, ordered_rows, o
 
 @inline_kernel
 def first_entry(lists, column):
-    """The first entry of a column in the listed node, or -1."""
-    return lists.head[column] if lists.of[column] == lists.node[2] else np.int64(-1)
+    """The first entry of a column in the list, or -1."""
+    head = lists.head[column]
+    return head & _ENTRY if head >> 32 == lists.state[_NUMBER] else np.int64(-1)
 
 
 @like(Table)
@@ -180,11 +209,11 @@ class SparseTable(NamedTuple):
         return cls.create(shape, start, rows, codes, unlisted.astype(np.uint32), table[1:])
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
-        lists = NodeLists.create(len(self.zero), len(self.rows))
+        lists = NodeLists.create(len(self.zero), n_rows, len(self.rows))
         return self._replace(listed=Listed.create(n_samples, n_rows), lists=lists)
 
     def begin_tree(self, samples):
-        self.lists.node[:2] = -1
+        _forget_lists(self.lists)
         self.listed.positions[:] = -1
         self.listed.positions[samples] = np.arange(len(samples))
 
@@ -199,9 +228,10 @@ class SparseTable(NamedTuple):
         if list_node(lists, self.by_row, samples, start, n, np.uint32(0)):
             entry = first_entry(lists, column)
             while entry >= 0:
-                listed.at[n_listed], node.codes[n_listed] = lists.at[entry], lists.codes[entry]
-                n_listed += 1
-                entry = lists.following[entry]
+                i = listed.positions[lists.rows[entry]] - start
+                listed.at[n_listed], node.codes[n_listed] = i, lists.codes[entry]
+                n_listed += np.uint64(i) < np.uint64(n)
+                entry = np.int64(lists.following[entry])
         else:
             for entry in range(self.entry_start[column], self.entry_start[column + 1]):
                 i = listed.positions[self.rows[entry]] - start

@@ -240,7 +240,7 @@ def search_cut(way, node, searched, feature, best):
         return cut.feature < 0, best
     goes_left = cut.missing == MISSING_LEFT
     n_left = _count_left(searched, keys, words, np.uint32(cut.left_code), goes_left)
-    score = _score_if_legal(way, node, searched, feature, n_left)
+    score = score_if_legal(way, node, searched, feature, n_left)
     if score > best.score:
         keep_subset(table, n_present, cut.left_code)
         best = Cut(feature, cut.left_code, 0, score, cut.missing, cut.threshold)
@@ -261,7 +261,7 @@ def _try_drawn(cuts, way, node, searched):
         feature = drawn.feature[k]
         column = way.table.columns[feature]
         n_left = _read_counts(cuts.counts, packing, column, left, counts_rows)
-        score = _score_if_legal(way, node, searched, feature, n_left)
+        score = score_if_legal(way, node, searched, feature, n_left)
         if score > best.score:
             best = drawn_cut(drawn, feature, column, 0, score)
     return best
@@ -410,7 +410,7 @@ def _count_left(searched, codes, words, left_code, missing_left):
 
 
 @inline_kernel
-def _score_if_legal(way, node, searched, feature, n_left):
+def score_if_legal(way, node, searched, feature, n_left):
     """Score of the cut whose class counts are in `left`; -inf if limits forbid it.
 
     `n_left` is how many rows go left, or _AS_WEIGHT if weights tell whether these are enough.

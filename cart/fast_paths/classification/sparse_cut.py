@@ -13,11 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.fast_paths.base import NONE_MISSING, cut_between
+from cart.fast_paths.base import NONE_MISSING, Cut, cut_between
 from cart.fast_paths.classification.best_cut import choose_cut, with_enough_weight
 from cart.fast_paths.classification.class_rows import ClassRows
 from cart.fast_paths.classification.cumulative_counts import ZEROS, begin_left, move_key, move_left
-from cart.fast_paths.classification.cuts import FEW_CODES, BestCuts, is_open, monotony_of
+from cart.fast_paths.classification.cuts import (
+    FEW_CODES,
+    BestCuts,
+    is_open,
+    monotony_of,
+    write_threshold,
+)
 from cart.fast_paths.classification.packed_rows import (
     class_of,
     code_of_key,
@@ -28,10 +34,19 @@ from cart.fast_paths.classification.packed_rows import (
     weight_of,
 )
 from cart.fast_paths.classification.path import ClassCountsPath
+from cart.fast_paths.classification.random_cut import score_if_legal
+from cart.fast_paths.drawn_cuts import draw_between
 from cart.jit.decorators import inline_kernel, like
 from cart.primitives.radix_sort import sort_short_keys
+from cart.splitting.splitter import RandomSplitter
 from cart.table.frequent_codes import frequent_codes, is_mostly_equal
-from cart.table.sparse_table import SparseTable, first_entry, list_node
+from cart.table.sparse_table import (
+    SparseTable,
+    first_entry,
+    forget_lists,
+    is_listed,
+    list_node,
+)
 from cart.table.table import Table, same_value
 
 _CELLS_MAX = 1 << 26  # of a dense table that is grown on like a sparse one, in each thread
@@ -39,6 +54,18 @@ _CELLS_MAX = 1 << 26  # of a dense table that is grown on like a sparse one, in 
 # frequent one of their column; the second share is for nodes that look at fewer than half of the
 # features.
 _OTHERS_MAX = 1 / 8, 1 / 18
+
+
+class WordPlaces(NamedTuple):
+    """Where the words of rows are, and room to move them."""
+
+    of_rows: np.ndarray  # (n_rows,) int64: place of a row's word, above its weight and class; or -1
+    moving: np.ndarray  # (n_rows,) int64: places of the words that move
+    is_moving: np.ndarray  # (n_rows,) uint8: by place; 0 between divisions
+
+    @classmethod
+    def create(cls, n_rows):
+        return cls(*np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8))
 
 
 @like(BestCuts)
@@ -49,18 +76,12 @@ class SparseCuts(NamedTuple):
     (see `cart.table.sparse_table`).
     """
 
-    places: np.ndarray  # (n_rows,) int64: place of a row's word, above its weight and class; or -1
-    moving: np.ndarray  # (n_rows,) int64: places of the words that move
-    is_moving: np.ndarray  # (n_rows,) uint8: by place; 0 between divisions
-
-    @classmethod
-    def create(cls, n_rows):
-        return cls(*np.empty((2, n_rows), np.int64), np.zeros(n_rows, np.uint8))
+    places: WordPlaces
 
     def begin_tree(self, way, n):
         words = way.tiers[0].words
-        way.table.lists.node[:2] = -1
-        self.places[:] = -1
+        forget_lists(way.table.lists)
+        self.places.of_rows[:] = -1
         for i in range(n):
             _note_place(words, self.places, i, way.layout)
 
@@ -68,12 +89,9 @@ class SparseCuts(NamedTuple):
         table, scratch, keys = way.table, way.scratch, way.scratch.keys
         prefix, layout, weight = searched.prefix, searched.layout, searched.weight
         n, column = node.end - node.start, table.columns[feature]
-        n_listed, in_order = _gather_entries(self, way, node, column)
+        n_listed, in_order = _gather_entries(self.places, way, node, column)
         zero = table.zero[column]
-        lowest = highest = zero if n_listed < n else code_of_key(keys[0], layout)
-        for j in range(n_listed):
-            code = code_of_key(keys[j], layout)
-            lowest, highest = min(lowest, code), max(highest, code)
+        lowest, highest = _range_of(keys[:n_listed], layout, n, zero)
         if same_value(table, column, lowest, highest):
             return True, best
         if not is_open(best):
@@ -100,10 +118,10 @@ class SparseCuts(NamedTuple):
 
     def divide_words(self, way, node, cut, left_counts):
         """Swap the words that go to the other side than the zeros to that end of the node."""
-        words, moving, is_moving = way.tiers[0].words, self.moving, self.is_moving
+        words, moving, is_moving = way.tiers[0].words, self.places.moving, self.places.is_moving
         column, n = way.table.columns[cut.feature], node.end - node.start
         zero_left = np.int64(way.table.zero[column]) <= cut.left_code
-        n_moving = _find_moving(self, way, node, column, cut.left_code, zero_left)
+        n_moving = _find_moving(self.places, way, node, column, cut.left_code, zero_left)
         first = node.end - n_moving if zero_left else node.start
         for j in range(n_moving):
             is_moving[moving[j]] = 1
@@ -125,8 +143,33 @@ class SparseCuts(NamedTuple):
         return n - n_moving if zero_left else n_moving
 
 
+@like(SparseCuts)
+class SparseRandomCuts(NamedTuple):
+    """Tries one cut of a feature that is 0 for the most part, at a random threshold."""
+
+    places: WordPlaces
+
+    def search_feature(self, way, node, searched, feature, best):
+        table, layout = way.table, searched.layout
+        n, column = node.end - node.start, table.columns[feature]
+        n_listed, _ = _gather_entries(self.places, way, node, column)
+        keys, zero = way.scratch.keys[:n_listed], table.zero[column]
+        span = _range_of(keys, layout, n, zero)
+        cut = draw_between(table, way.draw, feature, span, False, False)
+        if cut.feature < 0 or not is_open(best):
+            return cut.feature < 0, best
+        n_left = _count_left(searched, keys, n, zero, cut.left_code)
+        score = score_if_legal(way, node, searched, feature, n_left)
+        if score > best.score:
+            best = Cut(feature, cut.left_code, 0, score, NONE_MISSING, cut.threshold)
+        return False, best
+
+    def write_cut(self, way, tree, this, node, cut, children):
+        write_threshold(tree, this, cut)
+
+
 @inline_kernel
-def _gather_entries(cuts, way, node, column):
+def _gather_entries(places, way, node, column):
     """Write the keys of a column's entries in the node; return how many there are, and whether they
     are in order."""
     table, layout, keys, words = way.table, way.layout, way.scratch.keys, way.tiers[0].words
@@ -135,16 +178,43 @@ def _gather_entries(cuts, way, node, column):
     if list_node(lists, table.by_row, words, start, n, layout.low_bits):
         entry = first_entry(lists, column)
         while entry >= 0:
-            low = words[start + lists.at[entry]] & layout.low_mask
-            keys[n_listed] = lists.codes[entry] << layout.low_bits | low
-            n_listed += 1
-            entry = lists.following[entry]
+            place = places.of_rows[lists.rows[entry]]
+            keys[n_listed] = lists.codes[entry] << layout.low_bits | np.uint32(place)
+            n_listed += np.uint64((place >> 32) - start) < np.uint64(n)
+            entry = np.int64(lists.following[entry])
         return n_listed, False
     for entry in range(table.entry_start[column], table.entry_start[column + 1]):
-        place = cuts.places[table.rows[entry]]
+        place = places.of_rows[table.rows[entry]]
         keys[n_listed] = table.codes[entry] << layout.low_bits | np.uint32(place)
         n_listed += np.uint64((place >> 32) - start) < np.uint64(n)
     return n_listed, True
+
+
+@inline_kernel
+def _range_of(keys, layout, n, zero):
+    """The lowest and the highest code of a node of n rows, whose entries are `keys`."""
+    lowest = highest = zero if keys.shape[0] < n else code_of_key(keys[0], layout)
+    for j in range(keys.shape[0]):
+        code = code_of_key(keys[j], layout)
+        lowest, highest = min(lowest, code), max(highest, code)
+    return lowest, highest
+
+
+@inline_kernel
+def _count_left(searched, keys, n, zero, left_code):
+    """Write the class counts left of a cut to `left`; return how many of n rows are there."""
+    layout, counts, left = searched.layout, searched.counts, searched.prefix.left
+    zero_left, n_moving = np.int64(zero) <= left_code, 0
+    for j in range(keys.shape[0]):  # keep those that go to the other side than zeros
+        key = keys[j]
+        keys[n_moving] = key
+        n_moving += (np.int64(code_of_key(key, layout)) <= left_code) != zero_left
+    count_words(layout, keys[:n_moving], left)
+    if not zero_left:
+        return np.int64(n_moving)
+    for c in range(counts.shape[0]):
+        left[c] = counts[c] - left[c]
+    return n - n_moving
 
 
 @inline_kernel
@@ -200,18 +270,20 @@ def cuts_around_zeros(place_of_zeros, n, n_listed, least):
 
 
 @inline_kernel
-def _find_moving(cuts, way, node, column, left_code, zero_left):
+def _find_moving(places, way, node, column, left_code, zero_left):
     """Write the places of the words that go to the other side than the zeros; return how many."""
-    table, lists, moving, n_moving = way.table, way.table.lists, cuts.moving, 0
-    if lists.node[3] == 1:  # the search has listed the node
+    table, lists, moving, n_moving = way.table, way.table.lists, places.moving, 0
+    if is_listed(lists, node.start, node.end - node.start):
         entry = first_entry(lists, column)
         while entry >= 0:
-            moving[n_moving] = node.start + lists.at[entry]
-            n_moving += (np.int64(lists.codes[entry]) <= left_code) != zero_left
-            entry = lists.following[entry]
+            place = places.of_rows[lists.rows[entry]] >> 32
+            moving[n_moving] = place
+            goes_left = np.int64(lists.codes[entry]) <= left_code
+            n_moving += (node.start <= place) & (place < node.end) & (goes_left != zero_left)
+            entry = np.int64(lists.following[entry])
         return n_moving
     for entry in range(table.entry_start[column], table.entry_start[column + 1]):
-        place = cuts.places[table.rows[entry]] >> 32
+        place = places.of_rows[table.rows[entry]] >> 32
         moving[n_moving] = place
         goes_left = np.int64(table.codes[entry]) <= left_code
         n_moving += (node.start <= place) & (place < node.end) & (goes_left != zero_left)
@@ -228,7 +300,7 @@ def _exchange(words, places, i, j, layout):
 @inline_kernel
 def _note_place(words, places, i, layout):
     low = np.int64(words[i] & layout.low_mask)
-    places[row_number(words[i], layout)] = np.int64(i) << 32 | low
+    places.of_rows[row_number(words[i], layout)] = np.int64(i) << 32 | low
 
 
 class SparseClassCountsPath(ClassCountsPath):
@@ -238,10 +310,19 @@ class SparseClassCountsPath(ClassCountsPath):
     takes_missing = False
 
     def _create_cuts(self):
-        return SparseCuts.create(len(self._y))
+        return SparseCuts(WordPlaces.create(len(self._y)))
 
     def _create_tiers(self):
         return (ClassRows.create(len(self._y), np.empty((0, 0), np.uint32)),)
+
+
+class SparseRandomCountsPath(SparseClassCountsPath):
+    """Grows extra trees for classification on sparse tables, on weights that are whole numbers."""
+
+    splitter = RandomSplitter
+
+    def _create_cuts(self):
+        return SparseRandomCuts(WordPlaces.create(len(self._y)))
 
 
 class MostlyEqualCountsPath(SparseClassCountsPath):

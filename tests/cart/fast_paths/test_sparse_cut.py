@@ -11,6 +11,7 @@ from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.sparse_cut import (
     MostlyEqualCountsPath,
     SparseClassCountsPath,
+    SparseRandomCountsPath,
     cuts_around_zeros,
 )
 from cart.growth.plan import make_plan
@@ -25,7 +26,7 @@ from tests.examples import examples
 
 def plan_of(model, shape, n_classes, n_outputs=1):
     criterion = criteria.CLASSIFICATION[model.criterion]
-    return make_plan(model, criterion, "best", *shape, n_outputs, n_classes)
+    return make_plan(model, criterion, model.splitter, *shape, n_outputs, n_classes)
 
 
 def labels_of(rng, first, n_classes, n_outputs):
@@ -48,6 +49,7 @@ def labels_of(rng, first, n_classes, n_outputs):
             "max_leaf_nodes": st.integers(2, 40),
             "min_weight_fraction_leaf": st.just(0.05),
             "criterion": st.just("entropy"),
+            "splitter": st.just("random"),
         },
     ),
     n_classes=st.sampled_from([1, 2, 3, 5]),
@@ -75,7 +77,9 @@ def test_trees_are_the_general_ones(
     plan = plan_of(model, X.shape, n_classes, n_outputs)
     table = encode(Columns(sp.csc_matrix(X.astype(np.float32))))
     y = labels_of(rng, y, n_classes, n_outputs)
-    fast, general = paths(table, y, plan, SparseClassCountsPath)
+    is_random = model.splitter == "random"
+    path = SparseRandomCountsPath if is_random else SparseClassCountsPath
+    fast, general = paths(table, y, plan, path)
     for weight, number in zip(weights, range(1, 3), strict=True):
         both = (grower.grow([weight], [number])[0] for grower in (fast, general))
         assert_same_nodes(*both)
