@@ -32,20 +32,21 @@ class TargetSums(NamedTuple):
         return cls(np.zeros(n_outputs), np.zeros(n_outputs), np.zeros(1), np.zeros(1))
 
     def load(self, records, keys, n, keep_order):
-        for k in range(self.node.shape[0]):
+        for k in range(1, self.node.shape[0]):
             self.node[k] = 0.0
-        weight = 0.0
-        squares = 0.0
+        weight, first, squares = 0.0, 0.0, 0.0  # in registers: to add in memory takes twice as long
         for j in range(n):
             i = record_of(keys[j])
             w = records[i, 0]
-            for k in range(self.node.shape[0]):
+            wy = w * records[i, 1]
+            first += wy
+            squares += wy * records[i, 1]
+            for k in range(1, self.node.shape[0]):
                 wy = w * records[i, k + 1]
                 self.node[k] += wy
                 squares += wy * records[i, k + 1]
             weight += w
-        self.weight[0] = weight
-        self.squares[0] = squares
+        self.weight[0], self.node[0], self.squares[0] = weight, first, squares
 
     def all_right(self):
         for k in range(1, self.node.shape[0]):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier
@@ -59,6 +59,10 @@ def labels_of(rng, first, n_classes, n_outputs):
     is_constrained=st.booleans(),
     n_max=st.sampled_from([8, 60, 900]),
 )
+@example(  # which side is the left one matters to constraints only
+    seed=1, params={"splitter": "random"}, n_classes=2, n_outputs=1, density=0.2, n_levels=10,
+    is_constrained=True, n_max=900,
+)  # fmt: skip
 def test_trees_are_the_general_ones(
     seed, params, n_classes, n_outputs, density, n_levels, is_constrained, n_max
 ):
