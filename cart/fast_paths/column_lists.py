@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cart.jit.decorators import entry_kernel, inline_kernel
+from cart.jit.decorators import inline_kernel
 from cart.primitives.sort_keys import CODE_SHIFT
+from cart.table.frequent_codes import list_others
 from cart.table.ranking import MISSING
 from cart.table.sparse_table import order_by_code
 
@@ -30,34 +31,12 @@ class ColumnLists(NamedTuple):
     @classmethod
     def create(cls, table, unlisted):
         """`unlisted`, (n_columns,), has the code that each list leaves out, MISSING for no list."""
-        counts = np.zeros(len(unlisted) + 1, np.int64)
         if (unlisted == MISSING).all():  # no kernel need be compiled
-            return cls(counts, np.empty(0, np.int32), *np.empty((2, 0), np.uint32))
-        _count_others(table.codes, unlisted, counts[1:])
-        start = np.cumsum(counts)
-        rows, codes = np.empty(start[-1] + 1, np.int32), np.empty(start[-1] + 1, np.uint32)
-        _list_others(table.codes, unlisted, start, rows, codes)
-        ordered = order_by_code(rows[:-1], codes[:-1], start, table.level_start)
+            start = np.zeros(len(unlisted) + 1, np.int64)
+            return cls(start, np.empty(0, np.int32), *np.empty((2, 0), np.uint32))
+        start, rows, codes = list_others(table.codes, unlisted)
+        ordered = order_by_code(rows, codes, start, table.level_start)
         return cls(start, *ordered, np.empty(table.codes.shape[1], np.uint32))
-
-
-@entry_kernel
-def _count_others(codes, unlisted, counts):
-    """Count the rows of each column with another code than the one that is not listed."""
-    for column in range(codes.shape[0]):
-        if unlisted[column] != MISSING:
-            for i in range(codes.shape[1]):
-                counts[column] += codes[column, i] != unlisted[column]
-
-
-@entry_kernel
-def _list_others(codes, unlisted, start, ordered_rows, ordered_codes):
-    """Write the rows that `_count_others` counts, and their codes; an item more is written."""
-    for column in range(codes.shape[0]):
-        at = start[column]
-        for i in range(codes.shape[1] if at < start[column + 1] else 0):
-            ordered_rows[at], ordered_codes[at] = i, codes[column, i]  # no branch
-            at += codes[column, i] != unlisted[column]
 
 
 @inline_kernel

@@ -1,10 +1,11 @@
 """The most frequent code of each column, and how many cells hold another one, seen in a few rows.
 
-They decide how trees are grown, never which trees.
+They decide how trees are grown, never which trees. The cells that hold another code can be listed.
 """
 
 import numpy as np
 
+from cart.jit.decorators import entry_kernel
 from cart.table.ranking import MISSING
 from cart.table.table import has_missing
 
@@ -96,3 +97,47 @@ def _most_of(codes):
 def _some_rows(table):
     """The codes of some rows, evenly spaced."""
     return table.codes[:, :: max(1, table.codes.shape[1] // _ROWS_SEEN)]
+
+
+def list_others(codes, unlisted):
+    """List the cells of each column that hold another code than the one that is not listed.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_columns, n_rows), unsigned integers
+    unlisted : ndarray of shape (n_columns,), uint32
+        MISSING for a column of which nothing is listed.
+
+    Returns
+    -------
+    start : ndarray of shape (n_columns + 1,), int64
+        Column c has the cells start[c]:start[c + 1].
+    rows : ndarray of shape (n_cells,), int32
+        Ascending in each column.
+    codes : ndarray of shape (n_cells,), uint32
+    """
+    start = np.zeros(len(unlisted) + 1, np.int64)
+    _count_others(codes, unlisted, start[1:])
+    np.cumsum(start, out=start)
+    rows, listed = np.empty(start[-1] + 1, np.int32), np.empty(start[-1] + 1, np.uint32)
+    _list_others(codes, unlisted, start, rows, listed)
+    return start, rows[:-1], listed[:-1]
+
+
+@entry_kernel
+def _count_others(codes, unlisted, counts):
+    """Count the rows of each column with another code than the one that is not listed."""
+    for column in range(codes.shape[0]):
+        if unlisted[column] != MISSING:
+            for i in range(codes.shape[1]):
+                counts[column] += codes[column, i] != unlisted[column]
+
+
+@entry_kernel
+def _list_others(codes, unlisted, start, listed_rows, listed_codes):
+    """Write the rows that `_count_others` counts, and their codes; an item more is written."""
+    for column in range(codes.shape[0]):
+        at = start[column]
+        for i in range(codes.shape[1] if at < start[column + 1] else 0):
+            listed_rows[at], listed_codes[at] = i, codes[column, i]  # no branch
+            at += codes[column, i] != unlisted[column]

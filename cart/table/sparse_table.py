@@ -24,6 +24,7 @@ from scipy.sparse import csc_matrix
 from cart.jit.decorators import entry_kernel, inline_kernel, kernel, like
 from cart.primitives.sort_keys import row_of
 from cart.table.distinct_values import Levels, Ties
+from cart.table.frequent_codes import list_others
 from cart.table.node_samples import (
     Listed,
     divide_keys,
@@ -201,12 +202,8 @@ class SparseTable(NamedTuple):
     def of(cls, table, unlisted):
         """Make a sparse table of a Table without missing values: in each column, one code takes the
         place of 0 and has no entries. `unlisted`, (n_columns,), has these codes."""
-        is_listed = table.codes != unlisted[:, np.newaxis]
-        rows = np.nonzero(is_listed)[1].astype(np.int32)
-        codes = table.codes[is_listed].astype(np.uint32)
-        start = np.append(0, np.cumsum(np.count_nonzero(is_listed, axis=1)))
-        shape = table.codes.shape[::-1]
-        return cls.create(shape, start, rows, codes, unlisted.astype(np.uint32), table[1:])
+        zero = unlisted.astype(np.uint32)
+        return cls.create(table.codes.shape[::-1], *list_others(table.codes, zero), zero, table[1:])
 
     def with_room(self, n_samples, n_rows, n_nodes, n_outputs, n_values):
         lists = NodeLists.create(len(self.zero), n_rows, len(self.rows))

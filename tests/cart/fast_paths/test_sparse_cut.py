@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cart import DecisionTreeClassifier
+from cart.estimators.grower import Grower
 from cart.fast_paths.classification.path import ClassCountsPath
 from cart.fast_paths.classification.sparse_cut import (
     MostlyEqualCountsPath,
@@ -183,3 +184,18 @@ def test_weights_that_are_not_whole_leave_a_table_dense():
         patched.setattr(MostlyEqualCountsPath, "fits", lambda table, plan: False)
         theirs = DecisionTreeClassifier(random_state=0).fit(X, y, weights).tree_
     assert_same_nodes(ours, theirs)
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_trees_of_other_rows_are_grown_afresh(is_fast):
+    """Each root is listed, lies at the same place, and is the only node searched."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((900, 30)) < 0.2, rng.integers(1, 9, (900, 30)), 0)
+    y = rng.integers(0, 2, (900, 1)).astype(float)
+    plan = plan_of(DecisionTreeClassifier(max_depth=1), X.shape, 2)
+    table = encode(Columns(sp.csc_matrix(X.astype(np.float32))))
+    weights = np.zeros((2, 900))
+    weights[0, :30] = weights[1, 30:60] = 1.0
+    of_both, of_one = (Grower(table, y, plan, is_fast=is_fast) for _ in range(2))
+    after = of_both.grow(list(weights), [1, 2])[1]
+    assert_same_nodes(after, of_one.grow([weights[1]], [2])[0])
