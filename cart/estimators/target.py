@@ -182,5 +182,8 @@ def encode_known_labels(y, labels):
 
 
 def encode_numbers(y):
-    """Encode the target of a regressor: y as float64."""
-    return Target(np.ascontiguousarray(y, dtype=np.float64).reshape(len(y), -1), None)
+    """Encode the target of a regressor: y as float64.
+
+    A y that is read-only, as columns of DataFrames are, is copied, or kernels would be compiled.
+    """
+    return Target(np.require(y, np.float64, "CW").reshape(len(y), -1), None)

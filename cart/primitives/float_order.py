@@ -17,7 +17,7 @@ _INFINITY_BITS = np.int32(0x7F800000)
 
 def are_whole(numbers):
     """Whether all numbers in an array are whole."""
-    return _are_whole(np.ascontiguousarray(numbers, np.float64).reshape(-1))
+    return _are_whole(np.require(numbers, np.float64, "CW").reshape(-1))
 
 
 def sums_are_exact(weights):

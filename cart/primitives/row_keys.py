@@ -103,7 +103,7 @@ def keys_of(X):
     """Return the keys of rows, a zero after each; whether any value is missing; and FINITE,
     SOME_MISSING or INFINITE."""
     keys = np.empty(len(X) * (X.shape[1] + 1), np.uint32)
-    found = _fill_keys(np.ascontiguousarray(X), keys)
+    found = _fill_keys(np.require(X, requirements="CW"), keys)
     may_miss = found == SOME_MISSING or (found == INFINITE and bool(keys.max() == MISSING))
     return keys, may_miss, found
 
@@ -116,6 +116,7 @@ def _fill_keys(X, keys):
 def keys_of_columns(X, columns):
     """As `keys_of`, with the keys of some columns only, ascending. All of X is checked, and values
     that are not finite may all be missing."""
+    X = np.require(X, requirements="W")
     n, n_features = X.shape
     keys = np.empty(n * (len(columns) + 1), np.uint32)
     if X.flags.c_contiguous:

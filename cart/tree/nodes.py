@@ -65,7 +65,9 @@ class Steps(NamedTuple):
         samples, missing_go_left = nodes.n_node_samples, nodes.missing_go_to_left
         directions = MORE_GO_RIGHT * (samples[right] > samples[left])
         directions |= MISSING_GO_LEFT * (np.asarray(missing_go_left) != 0)
-        threshold, value = map(np.ascontiguousarray, (nodes.threshold, nodes.value))
+        threshold, value = (
+            np.require(array, requirements="CW") for array in (nodes.threshold, nodes.value)
+        )
         item = np.arange(len(left), dtype=np.int32)
         value = value.reshape(len(left), -1)
         return cls(left, right, directions.astype(np.uint8), item, feature, threshold, value)

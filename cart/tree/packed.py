@@ -259,7 +259,8 @@ class PackedRows(NamedTuple):
         """
         check_width(packed, X)
         if not goes_by_keys(packed):
-            return cls(X.ravel(), X.shape[1], has_missing(X), NO_TABLE)
+            values = np.require(X.ravel(), requirements="W")
+            return cls(values, X.shape[1], has_missing(X), NO_TABLE)
         columns = _without_surrogates(packed).columns
         picks, is_double = picks_columns(packed, X), X.dtype == np.float64
         if is_narrow(packed) and not is_double:  # other columns need no check for overflow

@@ -53,7 +53,7 @@ def mean_absolute_shap(
     X = take_steps(forest, X)
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     rows = rows_to_explain(n_samples, max_rows)
-    takes = trees_out_of_bag(forest, X)[:, rows] if out_of_bag else EVERYONE
+    takes = trees_out_of_bag(forest, X).take(rows, axis=1) if out_of_bag else EVERYONE
     some_rows = _safe_indexing(X.tocsr() if issparse(X) else native_frame(X), rows)
     found = explain(
         forest, some_rows, takes, n_jobs=n_jobs, verbose=verbose, callback=callback

@@ -225,7 +225,7 @@ def find_codes(X, bins, codes):
     """
     missing = np.iinfo(codes.dtype).max
     for j, tops in enumerate(bins.tops):
-        _find_codes(np.ascontiguousarray(X[:, j]), tops, codes[j], missing)
+        _find_codes(np.require(X[:, j], requirements="CW"), tops, codes[j], missing)
     return codes
 
 
