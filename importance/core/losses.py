@@ -109,12 +109,12 @@ def squared_error(values: np.ndarray, codes: np.ndarray) -> SquaredLoss:
     largest = max(np.abs(values).max(), np.abs(codes).max(initial=0.0))
     if largest > np.sqrt(np.finfo(np.float64).max / (4 * max(len(codes), 1))):
         raise ValueError(INFINITE)
-    return SquaredLoss(np.require(values[:, 0], requirements="CW"), codes)
+    return SquaredLoss(np.require(values[:, 0], requirements=["C", "W"]), codes)
 
 
 def absolute_error(values: np.ndarray, codes: np.ndarray) -> AbsoluteLoss:
     """|value - target|."""
-    return AbsoluteLoss(np.require(values[:, 0], requirements="CW"), codes)
+    return AbsoluteLoss(np.require(values[:, 0], requirements=["C", "W"]), codes)
 
 
 def poisson(values: np.ndarray, codes: np.ndarray) -> PoissonLoss:
@@ -122,7 +122,7 @@ def poisson(values: np.ndarray, codes: np.ndarray) -> PoissonLoss:
 
     Raises ValueError if a target is negative, or a mean is not positive.
     """
-    means = np.require(values[:, 0], requirements="CW")
+    means = np.require(values[:, 0], requirements=["C", "W"])
     if codes.min(initial=0.0) < 0.0:
         raise ValueError(
             f'loss="poisson" needs counts of at least 0, but y holds {codes.min()}; use '

@@ -249,7 +249,7 @@ def _judge(X, y, span, forest, kind, make_loss: MakeLoss, donors: DonorCounts):
         donor_range[:, 1:] = donors.of_feature[t, prepared.groups]
         prepared = prepared._replace(
             n_below=donors.n_below[nodes].copy(), donor_range=donor_range,
-            missing_left=np.require(tree.missing_go_to_left, np.uint8, "CW"),
+            missing_left=np.require(tree.missing_go_to_left, np.uint8, ["C", "W"]),
         )  # fmt: skip
         _, of_rows = expected_increase(prepared, make_loss(values, codes[rows]), by_row=True)
         n_rows = donors.n_rows[t]

@@ -66,7 +66,7 @@ def prepare_tree(
         lists, columns, group_index, groups, donor_list, donor_range,
     )  # fmt: skip
     found = np.empty((2, n_nodes), np.uint64)
-    threshold = np.require(tree.threshold, requirements="CW")
+    threshold = np.require(tree.threshold, requirements=["C", "W"])
     n_levels = _place_thresholds(prepared, threshold, ranked.ravel(), len(rows), found)
     return prepared._replace(n_levels=n_levels), tree.value.reshape(n_nodes, -1)
 
